@@ -1,0 +1,40 @@
+# Two commands are all a newcomer needs: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Neither command needs a model hub.
+export HF_HUB_OFFLINE := 1
+
+.PHONY: demo test lint types unit readme clean
+
+demo: $(READY)
+	$(BIN)/coterie demo --output demo-run --overwrite
+
+test: lint types unit
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python tools/readme_table.py --check
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest -q
+
+# The table of methods and the figures in the README, from the registry and from benchmarks/results/.
+readme: $(READY)
+	$(BIN)/python tools/readme_table.py
+
+# torch comes first and pinned: left to the resolver it would pull gigabytes of GPU packages on a CPU machine.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo-run .mypy_cache .ruff_cache .pytest_cache .hypothesis

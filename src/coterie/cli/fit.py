@@ -1,0 +1,163 @@
+"""``coterie fit``: cluster a file of texts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from coterie.methods.base import ClusteringMethod
+    from coterie.text.corpus import Corpus
+    from coterie.types import ClusterSummary
+
+
+def fit(
+    input: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
+    clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters to make.")],
+    method: Annotated[str, typer.Option("--method", "-m", help="See: coterie methods.")] = "sccl",
+    text_column: Annotated[
+        str | None, typer.Option(help="The column with the texts. [default: text, or the only one]")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="A column with ids to carry along.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Other columns to carry along (repeat, or a,b), or 'all'.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same clusters.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")] = Path("coterie-run"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
+    encoder: Annotated[str | None, typer.Option(help="A model's name or folder. [default: all-MiniLM-L6-v2]")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any parameter of the method: name=value (repeat).")
+    ] = None,
+    snapshots: Annotated[int, typer.Option(help="Keep embeddings and labels every so many epochs.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
+) -> None:
+    """Cluster the texts of a file into a run folder.
+
+    **Examples**
+
+    `coterie fit tickets.csv -k 20 -o run`
+
+    `coterie fit answers.parquet -k 12 --text-column answer --id-column respondent --keep age,country -o run`
+
+    `coterie fit queries.jsonl -k 50 --method frozen --set clusterer=ward -o run`
+
+    `coterie fit titles.csv -k 20 --set training.learning_rate=5e-6 --set training.max_epochs=20 -o run`
+
+    The folder holds **assignments.csv** (row, cluster, confidence, status, text), **clusters.json** (size, keywords,
+    representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer) and **run.json**
+    (settings, versions, timings, history). Ctrl-C ends training early and keeps the model so far.
+    """
+    from coterie.cli.run_folder import check_free, listed_columns
+    from coterie.cli.settings import build_method, parse_settings
+    from coterie.text.reading import read_corpus
+
+    check_free(output, overwrite)
+    common: dict[str, Any] = {"device": device, "training.progress": not quiet}
+    if encoder is not None:
+        common["encoder"] = encoder
+    if snapshots:
+        common["training.snapshot_every"] = snapshots
+    model = build_method(method, clusters, seed, parse_settings(set_ or []), common)
+    corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
+    run(model, method, corpus, str(input), output, quiet)
+
+
+def run(
+    model: ClusteringMethod, method: str, corpus: Corpus, source: str, output: Path, quiet: bool
+) -> list[ClusterSummary]:
+    """Fit, write the run folder, and show what came out."""
+    from coterie.cli.run_folder import AssignmentWriter, versions, whole_folder, write_json
+    from coterie.cli.tables import print_clusters
+    from coterie.report.content import describe_clusters
+
+    began = time.perf_counter()
+    if not quiet:
+        typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
+    with quiet_libraries():
+        model.fit(corpus)
+    summaries = describe_clusters(corpus.texts, model.labels_, center_distance=model.center_distance_)
+    fitted = vars(model)
+    with whole_folder(output) as folder:
+        with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
+            AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
+        write_json(folder / "clusters.json", {"clusters": [summary.to_dict() for summary in summaries]})
+        with quiet_libraries():
+            model.save_pretrained(folder / "model")
+        _save_snapshots(fitted.get("snapshots_", []), folder)
+        write_json(
+            folder / "run.json",
+            {
+                "method": method,
+                "settings": settings_of(model),
+                "seed": model.random_state,
+                "input": {"source": source, "text_column": corpus.text_column, "id_column": corpus.id_column},
+                "rows": len(corpus),
+                "distinct_texts": len(corpus.distinct),
+                "empty_rows": int(corpus.empty.sum()),
+                "notes": list(model.notes_),
+                "versions": versions(),
+                "device": str(fitted["encoder_"].device) if "encoder_" in fitted else "cpu",
+                "encoder_from": fitted["encoder_"].origin if "encoder_" in fitted else None,
+                "seconds": {"total": time.perf_counter() - began, **fitted.get("timings_", {})},
+                "history": model.history_.to_dict(),
+            },
+        )
+    if not quiet:
+        print_clusters(summaries)
+        for note in model.notes_:
+            typer.echo(f"Note: {note}.")
+        typer.echo(
+            f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "
+            f"in {time.perf_counter() - began:.0f} s."
+        )
+    return summaries
+
+
+def settings_of(model: ClusteringMethod) -> dict[str, Any]:
+    """Parameters as plain values for JSON."""
+    from dataclasses import asdict, is_dataclass
+
+    params = model.get_params(deep=False)
+    return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in params.items()}
+
+
+def quiet_libraries() -> Any:
+    """Hide the progress bars that transformers shows while it loads and saves weights."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def quietly() -> Any:
+        try:
+            from transformers.utils import logging as transformers_logging
+        except ImportError:
+            yield
+            return
+        was_shown = transformers_logging.is_progress_bar_enabled()
+        transformers_logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            if was_shown:
+                transformers_logging.enable_progress_bar()
+
+    return quietly()
+
+
+def _save_snapshots(snapshots: list[Any], folder: Path) -> None:
+    """One safetensors file a snapshot, for evaluation afterwards."""
+    if not snapshots:
+        return
+    from safetensors.numpy import save_file
+
+    (folder / "snapshots").mkdir()
+    for i, snapshot in enumerate(snapshots):
+        save_file(
+            {"embeddings": snapshot.embeddings, "labels": snapshot.labels},
+            folder / "snapshots" / f"{i:03d}.safetensors",
+            metadata={"stage": snapshot.stage, "epoch": str(snapshot.epoch), "step": str(snapshot.step)},
+        )

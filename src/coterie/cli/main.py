@@ -1,0 +1,58 @@
+"""``coterie``: the commands, and how errors become exit codes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from coterie import __version__
+from coterie.cli import datasets, demo, doctor, evaluate, fit, methods, predict
+from coterie.errors import CoterieError
+
+app = typer.Typer(
+    name="coterie",
+    help="Group short texts into clusters people can trust. No labels needed, nothing leaves this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
+app.command("methods")(methods.methods)
+app.add_typer(datasets.app, name="datasets")
+app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"coterie {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done as it is done.")] = False,
+) -> None:
+    if verbose:
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)
+
+
+def main() -> None:
+    """Run; a user's mistake is one line on standard error and exit code 1."""
+    try:
+        app()
+    except CoterieError as error:
+        typer.echo(f"coterie: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(1)

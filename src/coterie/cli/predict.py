@@ -1,0 +1,65 @@
+"""``coterie predict``: assign new texts to the clusters of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
+    input: Annotated[Path, typer.Argument(help="New texts: CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The CSV to write.")],
+    text_column: Annotated[
+        str | None, typer.Option(help="The column with the texts. [default: text, or the only one]")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="A column with ids to carry along.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Other columns to carry along (repeat, or a,b), or 'all'.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output file.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+) -> None:
+    """Assign new texts to the clusters of a run.
+
+    The file is read and written piece by piece: memory does not grow with it. A text gets the same cluster alone,
+    in a batch, and in any order; empty texts get cluster -1.
+
+    **Examples**
+
+    `coterie predict run tomorrow.csv -o tomorrow-clusters.csv`
+
+    `coterie predict run archive.csv.gz --text-column body --id-column ticket -o archive-clusters.csv`
+    """
+    from coterie.cli.fit import quiet_libraries
+    from coterie.cli.run_folder import AssignmentWriter, listed_columns, whole_file
+    from coterie.errors import InputError
+    from coterie.text.reading import iter_corpus
+
+    if output.exists() and not overwrite:
+        raise InputError(f"{output} exists already; choose another --output or add --overwrite")
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; --output must name a file")
+    # The new file is looked at before the model is loaded: a wrong column should not cost seconds.
+    chunks = iter_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
+    from coterie.methods.persistence import load
+
+    with quiet_libraries():
+        model = load(run, device=device)
+    rows = empty = 0
+    with whole_file(output) as stream:
+        writer: AssignmentWriter | None = None
+        for corpus in chunks:
+            labels, confidence = model.predict_with_confidence(corpus)
+            writer = writer or AssignmentWriter(stream, corpus)
+            writer.write(corpus, labels, confidence)
+            rows += len(corpus)
+            empty += int(corpus.empty.sum())
+            if not quiet:
+                typer.echo(f"\r{rows:,} rows", err=True, nl=False)
+    if not quiet:
+        typer.echo("", err=True)
+        typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))

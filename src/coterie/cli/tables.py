@@ -1,0 +1,49 @@
+"""Clusters as a table in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from coterie.types import ClusterSummary
+
+WIDTH_IN_A_PIPE = 120
+
+
+def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30) -> None:
+    """Size, keywords and representative texts of each cluster; at most ``most`` of them."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    console = wide_console()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
+    table.add_column("cluster", justify="right", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("keywords", ratio=1, style="cyan")
+    table.add_column("texts nearest to its centre", ratio=2, no_wrap=True, overflow="ellipsis")
+    for summary in summaries[:most]:
+        table.add_row(
+            str(summary.id),
+            f"{summary.size:,}",
+            Text(", ".join(summary.keywords[:6])),
+            Text("\n".join(_one_line(text) for text in summary.representatives)),
+        )
+    console.print(table)
+    if len(summaries) > most:
+        console.print(f"… and {len(summaries) - most} more clusters, all in clusters.json")
+
+
+def wide_console() -> Console:
+    """A console as wide as the terminal, or a fixed width where the output goes to a file or a pipe."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_IN_A_PIPE)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

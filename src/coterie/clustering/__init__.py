@@ -1,0 +1,1 @@
+"""Partitions of vectors: k-means, spherical k-means, linkage, and soft assignment to centres."""

@@ -1,0 +1,101 @@
+"""Soft and hard assignment of vectors to centres."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def student_t_kernel(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """Rows of squared distances to the K centres, as probabilities (SCCL Eq. 3, DEC Eq. 1).
+
+    ``q_k`` is proportional to ``(1 + d_k^2 / alpha) ** (-(alpha + 1) / 2)``.
+    """
+    from scipy.special import softmax
+
+    return np.asarray(softmax(-(alpha + 1) / 2 * np.log1p(squared_distances / alpha), axis=-1))
+
+
+def student_t(embeddings: Tensor, centers: Tensor, alpha: float = 1.0) -> Tensor:
+    """Assignment probabilities of ``embeddings`` to ``centers`` (SCCL Eq. 3), in float32 at least."""
+    import torch
+
+    if embeddings.dtype != torch.float64:
+        embeddings, centers = embeddings.float(), centers.float()
+    # Not cdist: its square root has no gradient where a text lies on a centre.
+    squared = (
+        embeddings.square().sum(-1, keepdim=True) - 2 * embeddings @ centers.T + centers.square().sum(-1)
+    ).clamp_min(0)
+    # As a softmax of logarithms: the power itself overflows for distant texts.
+    return torch.softmax(-(alpha + 1) / 2 * torch.log1p(squared / alpha), dim=-1)
+
+
+def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The sharpened, frequency-corrected target of ``q`` (SCCL Eq. 4): q^2 / f, rows summing to one.
+
+    ``f_k`` is the soft frequency of cluster k; ``weights`` says how often each text occurs in the corpus.
+    """
+    frequency = q.sum(0) if weights is None else (q * weights.to(q.dtype).unsqueeze(1)).sum(0)
+    # A cluster without any mass has a zero column, which stays zero.
+    sharpened = q.square() / frequency.where(frequency > 0, 1)
+    return sharpened / sharpened.sum(-1, keepdim=True)
+
+
+def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Squared Euclidean distances, float64, of dense or sparse rows to ``centers``.
+
+    Row by row the result depends on that row alone, to the last bit: nothing is taken from a product whose
+    blocking changes with the number of rows.
+    """
+    from scipy import sparse
+
+    wide = centers.astype(np.float64)
+    if sparse.issparse(features):
+        rows = features.astype(np.float64).tocsr()
+        products = np.asarray(rows @ wide.T)
+        norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        return np.maximum(norms[:, None] - 2 * products + np.square(wide).sum(axis=1), 0)
+    result = np.empty((features.shape[0], wide.shape[0]))
+    for k, center in enumerate(wide):
+        result[:, k] = np.square(features - center).sum(axis=1)
+    return result
+
+
+def near_ties(distances: NDArray[np.float64], tolerance: float = 1e-4) -> NDArray[np.int64]:
+    """Rows whose nearest two centres are so close that rounding noise could decide between them."""
+    if distances.shape[1] < 2:
+        return np.zeros(0, dtype=np.int64)
+    two = np.partition(distances, 1, axis=1)[:, :2]
+    return np.flatnonzero(two[:, 1] - two[:, 0] < tolerance * (1 + two[:, 1]))
+
+
+def order_by_size(labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Cluster ids from the largest to the smallest, equal ones in their old order."""
+    sizes = np.bincount(labels, weights=weights, minlength=n_clusters)
+    return np.argsort(-sizes, kind="stable")
+
+
+def relabel(labels: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``labels`` with the old id ``order[i]`` renamed to ``i``."""
+    new_id = np.empty_like(order)
+    new_id[order] = np.arange(len(order))
+    return new_id[labels]
+
+
+def align_labels(
+    labels: NDArray[np.int64], reference: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]
+) -> NDArray[np.int64]:
+    """``labels`` renamed one to one so that they agree with ``reference`` on as many texts as possible."""
+    from scipy.optimize import linear_sum_assignment
+
+    overlap = np.zeros((n_clusters, n_clusters))
+    np.add.at(overlap, (labels, reference), weights)
+    old, new = linear_sum_assignment(-overlap)
+    names = np.empty(n_clusters, dtype=np.int64)
+    names[old] = new
+    return names[labels]

@@ -1,0 +1,109 @@
+"""k-means and spherical k-means on weighted rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A hard clustering of rows, with one centre a cluster (their weighted mean, unless the method says otherwise)."""
+
+    labels: NDArray[np.int64]
+    centers: NDArray[np.float32]
+
+
+def kmeans(
+    features: Any,
+    n_clusters: int,
+    *,
+    weights: NDArray[Any] | None = None,
+    n_init: int = 10,
+    init: NDArray[Any] | None = None,
+    seed: int = 0,
+    max_iter: int = 300,
+) -> Partition:
+    """Lloyd's k-means with k-means++ restarts (scikit-learn's), or from the given ``init`` centres."""
+    from sklearn.cluster import KMeans
+
+    model = KMeans(
+        n_clusters,
+        init="k-means++" if init is None else np.asarray(init, dtype=np.float32),
+        n_init=n_init if init is None else 1,
+        random_state=seed,
+        max_iter=max_iter,
+    )
+    model.fit(features, sample_weight=None if weights is None else np.asarray(weights, dtype=np.float64))
+    return Partition(model.labels_.astype(np.int64), np.asarray(model.cluster_centers_, dtype=np.float32))
+
+
+def spherical_kmeans(
+    features: Any,
+    n_clusters: int,
+    *,
+    weights: NDArray[Any] | None = None,
+    n_init: int = 10,
+    seed: int = 0,
+    max_iter: int = 100,
+) -> Partition:
+    """k-means by cosine similarity: rows and centres have unit length (Dhillon and Modha, 2001).
+
+    Started by k-means++ on the unit rows; the best of ``n_init`` starts by total cosine similarity wins.
+    """
+    from sklearn.cluster import kmeans_plusplus
+
+    rows = unit_rows(features)
+    mass = np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    generator = np.random.RandomState(seed)
+    best: tuple[float, Partition] | None = None
+    for _ in range(n_init):
+        centers, _ = kmeans_plusplus(rows, n_clusters, sample_weight=mass, random_state=generator)
+        centers = unit_rows(np.asarray(centers.todense()) if not isinstance(centers, np.ndarray) else centers)
+        labels = np.full(rows.shape[0], -1)
+        for _ in range(max_iter):
+            similarity = np.asarray(rows @ centers.T)
+            moved = similarity.argmax(axis=1)
+            if np.array_equal(moved, labels):
+                break
+            labels = moved
+            centers = _directions(rows, labels, mass, centers)
+        similarity = np.asarray(rows @ centers.T)
+        labels = similarity.argmax(axis=1)
+        score = float((mass * similarity.max(axis=1)).sum())
+        if best is None or score > best[0] + 1e-12:
+            best = score, Partition(labels.astype(np.int64), centers.astype(np.float32))
+    assert best is not None
+    return best[1]
+
+
+def centroids(
+    features: Any, labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
+    """Weighted mean of each cluster's rows (zero where a cluster has none)."""
+    from scipy import sparse
+
+    mass = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    membership = sparse.csr_matrix((mass, (labels, np.arange(len(labels)))), shape=(n_clusters, len(labels)))
+    sums = membership @ features
+    dense = np.asarray(sums.todense()) if sparse.issparse(sums) else np.asarray(sums, dtype=np.float64)
+    return dense / np.maximum(np.asarray(membership.sum(axis=1)), 1e-12)
+
+
+def unit_rows(features: Any) -> Any:
+    """Rows of length one, dense or sparse; all-zero rows stay zero."""
+    from sklearn.preprocessing import normalize
+
+    return normalize(features)
+
+
+def _directions(
+    rows: Any, labels: NDArray[np.int64], mass: NDArray[np.float64], previous: NDArray[Any]
+) -> NDArray[np.float64]:
+    """New unit centres; a cluster that lost all its rows keeps its old one."""
+    means = centroids(rows, labels, len(previous), mass)
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return np.where(lengths > 1e-12, means / np.maximum(lengths, 1e-12), previous)

@@ -1,0 +1,57 @@
+"""Which device to compute on, and in which precision."""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import AbstractContextManager
+
+import torch
+
+from coterie.errors import SettingError
+
+PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+def resolve_device(device: str) -> torch.device:
+    """``"auto"`` is the first of cuda, mps and cpu that is there; any other value is taken by its word."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except RuntimeError as error:
+        raise SettingError(f"device={device!r} is not a device; use 'auto', 'cpu', 'cuda' or 'mps'") from error
+    if resolved.type == "cuda" and not torch.cuda.is_available():
+        raise SettingError(f"device={device!r}, but no CUDA device is available here; use 'auto' or 'cpu'")
+    return resolved
+
+
+def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
+    """``"auto"`` is bfloat16 where the hardware computes in it natively, float32 elsewhere."""
+    if precision not in PRECISIONS:
+        raise SettingError(f"precision={precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
+    if precision == "float32":
+        return torch.float32
+    if precision == "bfloat16":
+        return torch.bfloat16
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    if device.type == "cpu" and _cpu_has_bfloat16():
+        return torch.bfloat16
+    return torch.float32
+
+
+def _cpu_has_bfloat16() -> bool:
+    try:
+        capabilities = torch.cpu.get_capabilities()
+    except AttributeError:  # torch before 2.13
+        return False
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
+    """Mixed precision on ``device``; nothing for float32."""
+    if dtype == torch.float32:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype=dtype)

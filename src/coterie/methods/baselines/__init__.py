@@ -1,0 +1,1 @@
+"""What the papers compare with, on the same interface."""

@@ -1,0 +1,51 @@
+"""Bag of words: how often each frequent word occurs, then a clustering."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from coterie.methods.baselines.words import WordMethod
+
+
+class BagOfWords(WordMethod):
+    """Word counts, then k-means, spherical k-means, Ward or average linkage.
+
+    The weakest baseline of the SCCL paper (section 4.1, 1500 features): what word counts alone can tell.
+
+    Parameters
+    ----------
+    n_clusters:
+        How many clusters to make.
+    clusterer:
+        ``"kmeans"``, ``"spherical"``, ``"ward"`` or ``"average"``.
+    max_features:
+        How many of the most frequent words to count.
+    stop_words:
+        ``"english"`` leaves out English function words.
+    random_state:
+        Seed; the same seed gives the same clusters.
+
+    Examples
+    --------
+    >>> from coterie import BagOfWords
+    >>> texts = ["late parcel", "parcel is late", "forgot my password", "password reset", "late again", "new password"]
+    >>> BagOfWords(n_clusters=2).fit(texts).labels_
+    array([0, 0, 1, 1, 0, 1])
+    """
+
+    weighting: ClassVar[str] = "count"
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        clusterer: str = "kmeans",
+        max_features: int = 1500,
+        stop_words: str | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.clusterer = clusterer
+        self.max_features = max_features
+        self.stop_words = stop_words
+        self.random_state = random_state

@@ -1,0 +1,66 @@
+"""What bag of words and TF-IDF share: a word space, and how it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import SettingError
+from coterie.methods.base import Learned
+from coterie.methods.baselines.partition import PartitionMixin
+from coterie.text.corpus import Corpus
+
+if TYPE_CHECKING:
+    from coterie.encoders.words import WordSpace
+
+
+class WordMethod(PartitionMixin):
+    """Clusters of word counts."""
+
+    weighting: ClassVar[str]
+    max_features: int
+    stop_words: str | None
+    words_: WordSpace
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.max_features < 1:
+            raise SettingError(f"max_features={self.max_features}: at least 1 word is needed")
+        if self.stop_words not in (None, "english"):
+            raise SettingError(f"stop_words={self.stop_words!r} is unknown; use None or 'english'")
+
+    def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
+        from coterie.encoders.words import WordSpace
+
+        self.words_ = WordSpace.fit(
+            corpus.distinct,
+            corpus.counts,
+            max_features=self.max_features,
+            stop_words=self.stop_words,
+            weighting=self.weighting,
+        )
+        features = self.words_.encode(corpus.distinct)
+        n_blank = int((features.getnnz(axis=1) == 0).sum())
+        if n_blank:
+            self._note(f"{n_blank:,} distinct texts hold none of the {self.words_.dimension:,} words counted")
+        return self._partition(features, corpus.counts)
+
+    def _encode(self, texts: Sequence[str]) -> Any:
+        return self._prepare(self.words_.encode(texts))
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {} if self.words_.idf is None else {"idf": self.words_.idf}
+
+    def _save_parts(self, folder: Path) -> dict[str, Any]:
+        return {"vocabulary": self.words_.vocabulary}
+
+    def _restore_parts(
+        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
+    ) -> None:
+        from coterie.encoders.words import WordSpace
+
+        self.words_ = WordSpace(dict(extra["vocabulary"]), state.get("idf"))

@@ -1,0 +1,77 @@
+"""Methods with a transformer encoder: its settings, loading, saving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.methods.base import ClusteringMethod
+from coterie.text.corpus import Corpus
+
+if TYPE_CHECKING:
+    from coterie.encoders.transformer import TransformerEncoder
+
+
+class EncoderMethod(ClusteringMethod):
+    """A :class:`ClusteringMethod` whose vectors come from a transformer.
+
+    Parameters (stored by the subclasses' constructors)
+    ---------------------------------------------------
+    encoder:
+        A model's name or folder.
+    pooling, normalize:
+        ``"auto"`` follows the model's own.
+    max_length:
+        Tokens a text is cut at.
+    device:
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``.
+    """
+
+    encoder: str
+    pooling: str
+    normalize: bool | str
+    max_length: int
+    device: str
+
+    encoder_: TransformerEncoder
+
+    def _load_encoder(self) -> TransformerEncoder:
+        from coterie.encoders.device import resolve_device
+        from coterie.encoders.transformer import TransformerEncoder
+
+        return TransformerEncoder.load(
+            self.encoder,
+            pooling=self.pooling,
+            normalize=self.normalize,
+            max_length=self.max_length,
+            device=resolve_device(self.device),
+        )
+
+    def _note_truncated(self, truncated: int, corpus: Corpus) -> None:
+        if truncated:
+            self._note(
+                f"{truncated:,} of {len(corpus.distinct):,} distinct texts are longer than "
+                f"{self.encoder_.max_length} tokens and were cut (max_length)"
+            )
+
+    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encoder_.encode(texts)
+
+    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encoder_.encode_alone(texts)
+
+    def _save_parts(self, folder: Path) -> dict[str, Any]:
+        self.encoder_.save(folder)
+        return {}
+
+    def _restore_parts(
+        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
+    ) -> None:
+        from coterie.encoders.device import resolve_device
+        from coterie.encoders.transformer import TransformerEncoder
+
+        self.encoder_ = TransformerEncoder.load(folder, device=resolve_device(device))

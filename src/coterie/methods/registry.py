@@ -1,0 +1,90 @@
+"""The table of methods. Listing it imports neither torch nor scikit-learn."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from coterie.errors import SettingError
+
+if TYPE_CHECKING:
+    from coterie.methods.base import ClusteringMethod
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """A method's row in every list: command line, README, documentation."""
+
+    name: str
+    target: str
+    title: str
+    kind: str
+    summary: str
+    citation: str
+    trains_encoder: bool
+
+    @property
+    def class_name(self) -> str:
+        return self.target.split(":")[1]
+
+    def load(self) -> type[ClusteringMethod]:
+        """The estimator class."""
+        module, name = self.target.split(":")
+        loaded: type[ClusteringMethod] = getattr(importlib.import_module(module), name)
+        return loaded
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+METHODS: tuple[MethodInfo, ...] = (
+    MethodInfo(
+        name="sccl",
+        target="coterie.methods.sccl:SCCL",
+        title="SCCL",
+        kind="paper",
+        summary="contrastive learning and soft clustering, trained together",
+        citation="Zhang et al., Supporting Clustering with Contrastive Learning, NAACL 2021",
+        trains_encoder=True,
+    ),
+    MethodInfo(
+        name="frozen",
+        target="coterie.methods.baselines.frozen:FrozenEncoder",
+        title="Frozen encoder",
+        kind="baseline",
+        summary="the encoder as it is, then k-means, spherical k-means, Ward or average linkage",
+        citation="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
+        trains_encoder=False,
+    ),
+    MethodInfo(
+        name="tfidf",
+        target="coterie.methods.baselines.tfidf:TfIdf",
+        title="TF-IDF",
+        kind="baseline",
+        summary="weighted word counts, then any of the four clusterings",
+        citation="Salton and Buckley, Term-weighting approaches in automatic text retrieval, 1988",
+        trains_encoder=False,
+    ),
+    MethodInfo(
+        name="bow",
+        target="coterie.methods.baselines.bow:BagOfWords",
+        title="Bag of words",
+        kind="baseline",
+        summary="word counts, then any of the four clusterings",
+        citation="Harris, Distributional Structure, Word 1954",
+        trains_encoder=False,
+    ),
+)
+
+
+def find_method(name: str) -> MethodInfo:
+    """The method called ``name``, or an error with the nearest names."""
+    for info in METHODS:
+        if info.name == name:
+            return info
+    names = [info.name for info in METHODS]
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise SettingError(f"method {name!r} is unknown{hint} There are: {', '.join(names)}".replace("?;", "?"))

@@ -1,0 +1,56 @@
+"""Keywords of clusters by class-based TF-IDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+# A word: letters, then letters, digits, apostrophes or hyphens; numbers alone say little about a cluster.
+WORD = r"(?u)\b[^\W\d_][\w'’-]+\b"
+
+
+def cluster_keywords(
+    texts: Sequence[str], labels: NDArray[np.int64], n_clusters: int, n_keywords: int = 10
+) -> list[tuple[str, ...]]:
+    """The words that tell each cluster from the others, best first.
+
+    Class-based TF-IDF (Grootendorst, BERTopic, 2022): a cluster's texts are taken as one document; a word's share
+    of it is weighted by ``log(1 + A / f)``, with ``f`` the word's count over all clusters and ``A`` the mean
+    number of words in a cluster. English function words are left out unless nothing else is there.
+    """
+    rows = np.flatnonzero(labels >= 0)
+    for stop_words in ("english", None):
+        counted = _count([texts[int(i)] for i in rows], stop_words)
+        if counted is not None:
+            break
+    else:
+        return [()] * n_clusters
+    table, words = counted
+    membership = sparse.csr_matrix(
+        (np.ones(len(rows)), (labels[rows], np.arange(len(rows)))), shape=(n_clusters, len(rows))
+    )
+    counts = np.asarray((membership @ table).todense())
+    sizes = counts.sum(axis=1, keepdims=True)
+    weight = np.log1p(sizes.mean() / np.maximum(counts.sum(axis=0), 1))
+    scores = counts / np.maximum(sizes, 1) * weight
+    # Words seen once in a larger cluster are chance: half a count of doubt is taken off each.
+    scores *= np.maximum(counts - 0.5, 0) / np.maximum(counts, 1)
+    result = []
+    for row in scores:
+        best = np.argsort(-row, kind="stable")[:n_keywords]
+        result.append(tuple(str(words[i]) for i in best if row[i] > 0))
+    return result
+
+
+def _count(texts: list[str], stop_words: str | None) -> tuple[sparse.csr_matrix, NDArray[np.str_]] | None:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter = CountVectorizer(stop_words=stop_words, token_pattern=WORD)
+    try:
+        table = counter.fit_transform(texts)
+    except ValueError:  # nothing but stop words
+        return None
+    return table, counter.get_feature_names_out()

@@ -1,0 +1,1 @@
+"""Rule-based views of a text, one augmenter a file, seeded."""

@@ -1,0 +1,248 @@
+"""The checked texts that everything else works on, and how a list or a column becomes one."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import InputError
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+# A cell as error messages show it: long texts and nested values are cut.
+_SHORT_REPR = reprlib.Repr()
+_SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts in input order, each with an id and, on request, the other columns of its row.
+
+    Nothing is dropped or changed: empty texts and repeated texts keep their row. Work that needs each text
+    once uses ``distinct`` and goes back to the rows with :meth:`expand`. The derived arrays are read-only.
+
+    Attributes
+    ----------
+    texts : one text a row, unchanged; ``""`` where the cell was null.
+    row_ids : values of the id column, or 0-based row numbers.
+    columns : the kept columns by name, one value a row.
+    text_column, id_column : where texts and ids came from, if from a column with a name.
+    """
+
+    texts: tuple[str, ...]
+    row_ids: tuple[object, ...]
+    columns: Mapping[str, tuple[object, ...]] = field(default_factory=dict, hash=False)
+    text_column: str | None = None
+    id_column: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.row_ids) != len(self.texts):
+            raise InputError(f"row_ids has {len(self.row_ids)} values for {len(self.texts)} texts")
+        for name, values in self.columns.items():
+            if len(values) != len(self.texts):
+                raise InputError(f"column {name!r} has {len(values)} values for {len(self.texts)} texts")
+
+    @classmethod
+    def from_texts(cls, texts: object) -> Corpus:
+        """The same as :func:`as_corpus`."""
+        return as_corpus(texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def empty(self) -> NDArray[np.bool_]:
+        """Per row: whether the text is empty or only whitespace."""
+        return _read_only(np.fromiter((not t or t.isspace() for t in self.texts), np.bool_, len(self)))
+
+    @cached_property
+    def _first_seen(self) -> dict[str, int]:
+        places: dict[str, int] = {}
+        for text, is_empty in zip(self.texts, self.empty, strict=True):
+            if not is_empty:
+                places.setdefault(text, len(places))
+        return places
+
+    @cached_property
+    def distinct(self) -> tuple[str, ...]:
+        """The distinct texts that are not empty, in the order they are first seen."""
+        return tuple(self._first_seen)
+
+    @cached_property
+    def distinct_index(self) -> NDArray[np.int64]:
+        """Per row: the place of its text in ``distinct``, -1 for an empty text."""
+        # A whitespace-only text is never a key, so get() covers the empty rows.
+        return _read_only(np.fromiter((self._first_seen.get(t, -1) for t in self.texts), np.int64, len(self)))
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Per distinct text: how many rows hold it."""
+        counts = np.bincount(self.distinct_index[~self.empty], minlength=len(self.distinct))
+        return _read_only(counts.astype(np.int64))
+
+    @cached_property
+    def status(self) -> tuple[str, ...]:
+        """Per row: ``"assigned"`` if the text takes part, ``"empty"`` if there is nothing to group."""
+        return tuple("empty" if is_empty else "assigned" for is_empty in self.empty)
+
+    def expand(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
+        """Spread one value (or one vector) per distinct text over the rows; empty rows get ``fill``.
+
+        The result has the dtype of ``values`` unless that cannot hold ``fill``: integers become floats for a
+        NaN, for example.
+        """
+        values = np.asarray(values)
+        if values.ndim not in (1, 2) or len(values) != len(self.distinct):
+            raise InputError(
+                f"expand: values has shape {values.shape}, expected ({len(self.distinct)},) or "
+                f"({len(self.distinct)}, d): one entry per distinct text"
+            )
+        expanded = np.full((len(self), *values.shape[1:]), fill, dtype=_dtype_holding(values.dtype, fill))
+        filled = ~self.empty
+        expanded[filled] = values[self.distinct_index[filled]]
+        return expanded
+
+
+def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
+    """Check texts and wrap them in a :class:`Corpus`; a corpus is returned as it is.
+
+    Takes a list or tuple of strings (or another sequence), a 1-D numpy array, a pandas or polars Series, a
+    pyarrow Array or ChunkedArray. None, NaN and NA become empty texts. Raises :class:`InputError` for any
+    other cell that is not a string and, unless ``allow_empty``, for no texts at all or none but empty ones.
+    """
+    if isinstance(texts, Corpus):
+        return texts
+    name, cells = _column_cells(texts)
+
+    def where(row: int) -> str:
+        column = "" if name is None else f", column {name!r}"
+        return f"row {row + 1} (index {row}){column}"
+
+    checked = checked_texts(cells, where)
+    corpus = Corpus(texts=checked, row_ids=tuple(range(len(checked))), text_column=name)
+    if not allow_empty:
+        require_some_text(corpus, "the input")
+    return corpus
+
+
+def checked_texts(cells: Sequence[object], where: Callable[[int], str]) -> tuple[str, ...]:
+    """Each cell as a text, null cells as ``""``; ``where(i)`` names cell ``i`` in an error."""
+    return tuple(_checked_text(cell, index, where) for index, cell in enumerate(cells))
+
+
+def require_some_text(corpus: Corpus, source: str) -> None:
+    """Raise if there is no text, or none that is more than whitespace."""
+    column = "" if corpus.text_column is None else f" in column {corpus.text_column!r}"
+    if len(corpus) == 0:
+        raise InputError(f"{source} holds no texts{column}: give at least one")
+    if corpus.empty.all():
+        raise InputError(
+            f"{source}: all {len(corpus)} texts{column} are empty or only whitespace: check that this is the "
+            "right input and column"
+        )
+
+
+def is_null(cell: object) -> bool:
+    """None, a NaN of Python or numpy, or pandas' NA and NaT."""
+    if cell is None:
+        return True
+    if isinstance(cell, (float, np.floating)):
+        return bool(np.isnan(cell))
+    # By name, since a pandas cell is no reason to import pandas.
+    kind = type(cell)
+    return kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas.")
+
+
+def type_name(value: object) -> str:
+    """How error messages name a type: ``int``, ``numpy.int64``, ``pandas.DataFrame``."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
+
+
+def short_repr(value: object) -> str:
+    """``repr(value)`` on one line and at most some sixty characters long."""
+    return " ".join(_SHORT_REPR.repr(value).split())
+
+
+def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
+    if not isinstance(cell, str):
+        if is_null(cell):
+            return ""
+        raise InputError(
+            f"{where(index)}: expected a text, received {type_name(cell)} {short_repr(cell)}: convert it "
+            "to a string first, or leave the cell null"
+        )
+    if "\0" in cell:
+        raise InputError(f"{where(index)}: the text holds a NUL character: remove it ({short_repr(cell)})")
+    if not cell.isascii():
+        try:
+            cell.encode("utf-8")
+        except UnicodeEncodeError as error:
+            code = ord(cell[error.start])
+            raise InputError(
+                f"{where(index)}: half of a character pair (U+{code:04X}) at position {error.start} cannot "
+                "be written as UTF-8: repair or remove it"
+            ) from None
+    # numpy.str_ and other subclasses become plain strings; str() would call their own __str__.
+    return cell if type(cell) is str else str.__str__(cell)
+
+
+def _column_cells(texts: object) -> tuple[str | None, Sequence[object]]:
+    """The name, if any, and the cells of whatever :func:`as_corpus` takes."""
+    if isinstance(texts, (str, bytes, Path)):
+        raise InputError(
+            f"received a single {type_name(texts)} {short_repr(texts)}: pass a list of texts (a file is read "
+            "with read_corpus)"
+        )
+    if isinstance(texts, (list, tuple)):
+        return None, texts
+    if isinstance(texts, np.ndarray):
+        if texts.ndim != 1:
+            raise InputError(f"received an array of shape {texts.shape}: pass a 1-D array of texts")
+        return None, texts.tolist()
+    if isinstance(texts, Sequence):  # a lazily read column of a `datasets` data set, for one
+        return None, list(texts)
+    if type(texts).__module__.partition(".")[0] == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(texts, (pa.Array, pa.ChunkedArray)):
+            return None, texts.to_pylist()
+    return _series_cells(texts)
+
+
+def _series_cells(texts: object) -> tuple[str | None, Sequence[object]]:
+    import narwhals as nw
+
+    try:
+        series = nw.from_native(texts, series_only=True)  # type: ignore[call-overload]
+    except TypeError:
+        raise InputError(
+            f"cannot take texts from {type_name(texts)}: pass a list of strings, a numpy array, a pandas or "
+            "polars Series or a pyarrow Array; read_corpus takes tables and files"
+        ) from None
+    name = None if series.name in (None, "") else str(series.name)
+    return name, series.to_list()
+
+
+def _dtype_holding(dtype: np.dtype[Any], fill: Any) -> np.dtype[Any]:
+    """The smallest change of ``dtype`` that can also hold ``fill``."""
+    if isinstance(fill, int) and not isinstance(fill, bool) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = limits.min <= fill <= limits.max
+        return dtype if fits else np.result_type(dtype, np.min_scalar_type(fill))
+    if isinstance(fill, (bool, int, float)) and dtype.kind in "biuf":
+        return np.result_type(dtype, fill)
+    return np.result_type(dtype, np.asarray(fill).dtype)
+
+
+def _read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,126 @@
+"""CSV and TSV files, read strictly: a row that does not fit is an error, never a guess."""
+
+from __future__ import annotations
+
+import csv
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from coterie.errors import InputError
+from coterie.text.lines import checked_lines
+from coterie.text.source import Batch, Column, Source
+
+# Characters in one cell; a longer one is nearly always a quote that was never closed.
+MAX_CELL_CHARACTERS = 2**24
+
+# The csv module has one cell limit for the whole process. It is raised only while rows are being read, and
+# one reader at a time does so, so that the old limit is always put back.
+_cell_limit_lock = threading.Lock()
+
+
+@contextmanager
+def _raised_cell_limit() -> Iterator[None]:
+    with _cell_limit_lock:
+        before = csv.field_size_limit()
+        csv.field_size_limit(max(before, MAX_CELL_CHARACTERS))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+@dataclass(frozen=True)
+class DelimitedSource(Source):
+    """A CSV or TSV file whose first row names the columns.
+
+    ``separator`` None means a comma, or a semicolon if the header line has semicolons and no comma. Cells are
+    always strings: ``null``, ``nan`` and ``NA`` are texts. A blank line is an empty text if there is only one
+    column, and is passed over otherwise.
+    """
+
+    path: Path
+    separator: str | None
+
+    def columns(self, sought: Collection[str] | None) -> list[Column]:
+        with _raised_cell_limit():
+            return [Column(name) for name in _Rows(self).header]
+
+    def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
+        with _raised_cell_limit():
+            rows = _Rows(self)
+        places = [rows.header.index(name) for name in names]
+        while True:
+            cells: dict[str, list[object]] = {name: [] for name in names}
+            columns = [(cells[name], place) for name, place in zip(names, places, strict=True)]
+            lines: list[int] = []
+            with _raised_cell_limit():
+                while len(lines) < size and (row := rows.next_row()) is not None:
+                    for column, place in columns:
+                        column.append(row[place])
+                    lines.append(rows.row_line)
+            if not lines:
+                return
+            yield Batch(cells, lines)
+
+
+class _Rows:
+    """Reads the header, then one checked row after another."""
+
+    def __init__(self, source: DelimitedSource) -> None:
+        self._name = source.name
+        lines = checked_lines(source.path)
+        first = next(lines, None)
+        if first is None:
+            raise InputError(f"{self._name}: the file is empty: the first line must name the columns")
+        separator = source.separator or (";" if ";" in first and "," not in first else ",")
+        self._reader = csv.reader(chain([first], lines), delimiter=separator, strict=True)
+        self._row_number = 0  # 0 stands for the header
+        self.row_line = 1
+        header = [cell.strip() for cell in self._read() or []]
+        if not any(header):
+            raise InputError(f"{self._name}: line 1 is blank, but must name the columns")
+        self.header = header
+
+    def next_row(self) -> list[str] | None:
+        """The next row, or None at the end of the file."""
+        self._row_number += 1
+        expected = len(self.header)
+        while (row := self._read()) is not None:
+            if not row:
+                if expected > 1:
+                    continue
+                row = [""]
+            if len(row) != expected:
+                raise InputError(
+                    f"{self._place()}: expected {expected} cells, found {len(row)}: put cells that hold the "
+                    "separator in double quotes"
+                )
+            return row
+        return None
+
+    def _read(self) -> list[str] | None:
+        self.row_line = self._reader.line_num + 1
+        try:
+            return next(self._reader, None)
+        except csv.Error as error:
+            raise InputError(f"{self._place()}: {_in_plain_words(str(error))}") from None
+
+    def _place(self) -> str:
+        row = f"row {self._row_number}" if self._row_number else "header"
+        return f"{self._name}: {row} (line {self.row_line})"
+
+
+def _in_plain_words(message: str) -> str:
+    if "unexpected end of data" in message:
+        return "a quote is opened and never closed: close it, or double a quote that belongs to the text"
+    if "field larger than field limit" in message:
+        return f"a cell has more than {MAX_CELL_CHARACTERS:,} characters: is a quote never closed?"
+    if "expected after" in message:
+        return "text follows a closing quote: double a quote that belongs to the text"
+    if "new-line character" in message:
+        return "a carriage return outside quotes: end lines with a line feed"
+    return message

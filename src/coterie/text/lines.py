@@ -1,0 +1,142 @@
+"""Files that are read line by line: plain text and JSON lines, and the checked lines under all of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, cast
+
+from coterie.errors import InputError
+from coterie.text.corpus import short_repr, type_name
+from coterie.text.source import Batch, Column, Source, listed
+
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file's bytes, decompressed if its name ends in .gz, with reading problems as input errors."""
+    try:
+        compressed = path.suffix.lower() == ".gz"
+        with cast("IO[bytes]", gzip.open(path)) if compressed else path.open("rb") as stream:
+            yield stream
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not a whole gzip file ({error}): compress it again") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def checked_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file with their ends, as they are; only a line feed ends a line.
+
+    Lines are decoded one by one, so that an error can name the line and the byte.
+    """
+    offset = 0
+    where = "byte {} after decompression" if path.suffix.lower() == ".gz" else "byte {}"
+    with _opened(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            line = raw
+            if number == 1 and line.startswith(_UTF8_BOM):
+                line = line[len(_UTF8_BOM) :]
+            elif number == 1 and line.startswith(_UTF16_BOMS):
+                raise InputError(f"{path}: line 1, byte 0: this looks like UTF-16: save the file as UTF-8")
+            start = offset + len(raw) - len(line)
+            if b"\0" in line:
+                place = where.format(start + line.index(b"\0"))
+                raise InputError(f"{path}: line {number}, {place}: NUL byte: is this a text file? Remove it")
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                place = where.format(start + error.start)
+                raise InputError(
+                    f"{path}: line {number}, {place}: not UTF-8 (0x{line[error.start]:02x}, {error.reason}): "
+                    "save the file as UTF-8"
+                ) from None
+            offset += len(raw)
+            yield text
+
+
+@dataclass(frozen=True)
+class PlainTextSource(Source):
+    """One text a line, in a column called ``text``; a blank line is an empty text."""
+
+    path: Path
+
+    def columns(self, sought: Collection[str] | None) -> list[Column]:
+        return [Column("text", holds_text=True)]
+
+    def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
+        texts = (line.removesuffix("\n").removesuffix("\r") for line in checked_lines(self.path))
+        first = 1
+        while chunk := list(islice(texts, size)):
+            yield Batch({"text": chunk}, range(first, first + len(chunk)))
+            first += len(chunk)
+
+
+@dataclass(frozen=True)
+class JsonLinesSource(Source):
+    """One JSON object a line; blank lines are passed over.
+
+    Objects may differ in their keys: the columns are all keys met in the file.
+    """
+
+    path: Path
+
+    def columns(self, sought: Collection[str] | None) -> list[Column]:
+        holds_text: dict[str, bool | None] = {}
+        missing = None if sought is None else set(sought)
+        for _, _, row in self._rows():
+            for key, value in row.items():
+                if value is not None:
+                    holds_text[key] = isinstance(value, str) and holds_text.get(key) is not False
+                else:
+                    holds_text.setdefault(key, None)
+            if missing is not None:
+                missing.difference_update(row)
+                if not missing:
+                    break
+        if not holds_text:
+            raise InputError(f"{self.name}: the file holds no rows: give at least one JSON object")
+        return [Column(name, holds) for name, holds in holds_text.items()]
+
+    def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
+        rows = self._rows()
+        while chunk := list(islice(rows, size)):
+            cells: dict[str, list[object]] = {name: [] for name in names}
+            for number, line, row in chunk:
+                for name in names:
+                    if name not in row and name not in optional:
+                        raise InputError(
+                            f"{self.name}: row {number} (line {line}) has no {name!r}, only "
+                            f"{listed(list(row))}: write null for an empty cell"
+                        )
+                    cells[name].append(row.get(name))
+            yield Batch(cells, [line for _, line, _ in chunk])
+
+    def _rows(self) -> Iterator[tuple[int, int, dict[str, object]]]:
+        """Row number, line number and object, in order."""
+        number = 0
+        for line, content in enumerate(checked_lines(self.path), start=1):
+            if content.isspace():
+                continue
+            number += 1
+            where = f"{self.name}: row {number} (line {line})"
+            try:
+                row = json.loads(content)
+            except json.JSONDecodeError as error:
+                raise InputError(f"{where}: broken JSON at character {error.colno}: {error.msg}") from None
+            except (ValueError, RecursionError) as error:  # a number or a nesting beyond Python's limits
+                raise InputError(f"{where}: JSON that cannot be read: {error}") from None
+            if not isinstance(row, dict):
+                raise InputError(
+                    f"{where}: expected a JSON object, received {type_name(row)} {short_repr(row)}: write "
+                    'one object a line, {"text": "..."}'
+                )
+            yield number, line, row

@@ -1,0 +1,1 @@
+"""The one training loop: stages, objectives, callbacks, and the label-free stop."""

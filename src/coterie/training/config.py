@@ -1,0 +1,105 @@
+"""Settings of a training run, apart from a method's own parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from coterie.encoders.device import PRECISIONS
+from coterie.errors import SettingError
+
+# The papers' batch of 400 suits corpora of several thousand texts; a few hundred texts would see no steps.
+LARGEST_BATCH, SMALLEST_BATCH, BATCHES_AN_EPOCH = 400, 32, 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How to train; what to optimise is the method's business.
+
+    Immutable, so one object can serve many estimators. ``estimator.set_params(training__batch_size=64)`` puts
+    a changed copy in its place.
+
+    Parameters
+    ----------
+    batch_size:
+        Texts in one optimiser step. ``None`` is 400, or a sixteenth of the texts where that is fewer (32 at
+        least), so that a small corpus gets enough steps.
+    max_steps, max_epochs:
+        The cap: whichever comes first; ``None`` is no cap, and one of the two must be set.
+    learning_rate, head_learning_rate:
+        Constant rates of the encoder and of everything else (centres, projection).
+    accumulate:
+        Parts a batch is cut into, one forward and backward each, to save memory. Negatives and cluster
+        frequencies then come from the part, not from the whole batch.
+    precision:
+        ``"auto"`` (bfloat16 where the hardware has it), ``"float32"`` or ``"bfloat16"``. Final embeddings and
+        predictions are computed in float32 in any case.
+    fresh_views:
+        Draw new augmented views every epoch; otherwise once, before training.
+    length_pool:
+        Texts of like length share a batch: this many batches' worth of random texts are sorted by length before
+        they are cut into batches. 1 turns it off.
+    check_every:
+        Epochs between two looks at the labels, for the label-free stop; 0 turns the stop off.
+    tolerance, patience:
+        Stop when fewer than ``tolerance`` of the texts changed cluster between two looks, ``patience`` times
+        in a row.
+    max_grad_norm:
+        Gradients are scaled down to this norm; ``None`` leaves them.
+    snapshot_every:
+        Keep embeddings and labels every so many epochs, and before the first; 0 keeps none.
+    progress:
+        Show a progress bar on standard error.
+    """
+
+    batch_size: int | None = None
+    max_steps: int | None = 1000
+    max_epochs: int | None = 6
+    learning_rate: float = 2e-5
+    head_learning_rate: float = 5e-4
+    accumulate: int = 1
+    precision: str = "auto"
+    fresh_views: bool = True
+    length_pool: int = 8
+    check_every: int = 2
+    tolerance: float = 0.01
+    patience: int = 2
+    max_grad_norm: float | None = None
+    snapshot_every: int = 0
+    progress: bool = False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings as a dictionary, as scikit-learn asks for them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def batch_size_for(self, n_texts: int) -> int:
+        """The batch size for a corpus of ``n_texts`` distinct texts."""
+        if self.batch_size is not None:
+            return self.batch_size
+        return min(LARGEST_BATCH, max(SMALLEST_BATCH, n_texts // BATCHES_AN_EPOCH))
+
+    def check(self) -> None:
+        """Raise :class:`SettingError` for a value that cannot work."""
+        if self.batch_size is not None:
+            _at_least("batch_size", self.batch_size, 2)
+        for name in ("accumulate", "length_pool", "patience"):
+            _at_least(name, getattr(self, name), 1)
+        for name in ("check_every", "snapshot_every"):
+            _at_least(name, getattr(self, name), 0)
+        for name in ("learning_rate", "head_learning_rate"):
+            if not getattr(self, name) > 0:
+                raise SettingError(f"training.{name}={getattr(self, name)} must be above 0")
+        if not 0 <= self.tolerance < 1:
+            raise SettingError(f"training.tolerance={self.tolerance} must lie in [0, 1): it is a share of the texts")
+        if self.max_steps is None and self.max_epochs is None:
+            raise SettingError("training.max_steps and training.max_epochs are both None; set at least one")
+        for name in ("max_steps", "max_epochs"):
+            if getattr(self, name) is not None:
+                _at_least(name, getattr(self, name), 1)
+        if self.precision not in PRECISIONS:
+            raise SettingError(f"training.precision={self.precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
+
+
+def _at_least(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SettingError(f"training.{name}={value!r} must be a whole number of at least {least}")

@@ -1,0 +1,44 @@
+"""The label-free stop: training ends when the clusters no longer change."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.clustering.assignment import align_labels
+from coterie.clustering.kmeans import kmeans
+
+
+class LabelWatch:
+    """Follows the k-means partition of the embeddings from look to look.
+
+    k-means is warm-started from the last look's centres, so cluster ids keep their meaning and a change of
+    labels is a change of the partition, not another local optimum.
+    """
+
+    def __init__(
+        self, labels: NDArray[np.int64], centers: NDArray[np.float32], weights: NDArray[np.int64], patience: int
+    ) -> None:
+        self.labels = labels
+        self.centers = centers
+        self._weights = weights
+        self._patience = patience
+        self._calm = 0
+
+    def look(self, embeddings: NDArray[np.float32], tolerance: float) -> float:
+        """Share of the corpus that changed cluster since the last look."""
+        partition = kmeans(embeddings, len(self.centers), weights=self._weights, init=self.centers, max_iter=100)
+        labels = align_labels(partition.labels, self.labels, len(self.centers), self._weights)
+        change = float(self._weights[labels != self.labels].sum() / self._weights.sum())
+        self._calm = self._calm + 1 if change < tolerance else 0
+        self.labels, self.centers = partition.labels, partition.centers
+        return change
+
+    @property
+    def settled(self) -> bool:
+        """Whether the labels stayed calm for as many looks in a row as asked."""
+        return self._calm >= self._patience
+
+    def start_over(self) -> None:
+        """Forget calm looks (a new stage begins)."""
+        self._calm = 0

@@ -1,0 +1,225 @@
+"""The one training loop. The only place with ``backward()``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from coterie.encoders.device import resolve_precision
+from coterie.encoders.tokens import TokenArrays, training_batches
+from coterie.encoders.transformer import TransformerEncoder
+from coterie.training.callbacks import Callback, ProgressBar
+from coterie.training.config import TrainingConfig
+from coterie.training.history import History, Snapshot
+from coterie.training.objective import Batch, LossTerms, Objective, Stage
+from coterie.training.stopping import LabelWatch
+from coterie.training.views import Views
+
+# A GPU takes all views of a batch in one forward pass; a CPU is faster in small passes of texts of like length.
+TOKENS_PER_TRAINING_FORWARD = {"cpu": 2_048}
+# A step may not wait for the device; terms are fetched together, this many steps at a time.
+TERMS_BUFFER = 256
+
+
+class Trainer:
+    """Runs stages over one corpus of distinct texts.
+
+    Parameters
+    ----------
+    encoder:
+        Trained in place, on the device it is on.
+    views:
+        The corpus, as originals and augmented versions.
+    tokens, weights:
+        The originals' tokens, and how often each text occurs.
+    watch:
+        Decides the label-free stop, and holds the labels that snapshots show.
+    """
+
+    def __init__(
+        self,
+        encoder: TransformerEncoder,
+        views: Views,
+        tokens: TokenArrays,
+        weights: NDArray[np.int64],
+        config: TrainingConfig,
+        watch: LabelWatch,
+        seed: int,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        config.check()
+        self.encoder = encoder
+        self.views = views
+        self.tokens = tokens
+        self.config = config
+        self.watch = watch
+        self.device = encoder.device
+        self.dtype = resolve_precision(config.precision, self.device)
+        self.history = History()
+        self.callbacks = [*callbacks, *([ProgressBar()] if config.progress else [])]
+        self._weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
+        self._generator = np.random.default_rng(seed)
+        self._seed = seed
+        self._epoch = 0
+        self._step = 0
+        self._token_budget = TOKENS_PER_TRAINING_FORWARD.get(self.device.type, sys.maxsize)
+        self._batch_size = config.batch_size_for(len(tokens))
+        self._padded_tokens = 0
+        self._real_tokens = 0
+        self._unread: list[tuple[str, int, int, dict[str, Tensor]]] = []
+
+    def run(self, stages: Sequence[Stage]) -> History:
+        """Train through ``stages``; Ctrl-C ends training cleanly with the model so far."""
+        forked = [self.device] if self.device.type == "cuda" else []
+        # Dropout draws from torch's global generator: seed it for this run alone.
+        with torch.random.fork_rng(devices=forked):
+            torch.manual_seed(self._seed)
+            if self.config.snapshot_every:
+                self._take_snapshot("start", self.embed_corpus())
+            for stage in stages:
+                self._run_stage(stage)
+                if self.history.interrupted:
+                    break
+        self.encoder.eval()
+        if self._real_tokens:
+            self.history.padding = self._padded_tokens / self._real_tokens
+        return self.history
+
+    def embed_corpus(self) -> Tensor:
+        """Embeddings of all distinct texts as the encoder is now, in the training precision."""
+        return self.encoder.encode_tokens(self.tokens, self.dtype)
+
+    def _run_stage(self, stage: Stage) -> None:
+        objective = stage.objective.to(self.device)
+        objective.start(self.embed_corpus)
+        optimizer = self._optimizer(objective)
+        total = self._total_steps(stage.share)
+        self.watch.start_over()
+        for callback in self.callbacks:
+            callback.on_stage_start(stage.name, total)
+        reason = "interrupted"
+        try:
+            reason = self._epochs(stage, objective, optimizer, total)
+        except KeyboardInterrupt:
+            optimizer.zero_grad(set_to_none=True)
+        finally:
+            self._read_terms()
+            self.history.stop_reasons[stage.name] = reason
+            for callback in self.callbacks:
+                callback.on_stage_end(reason)
+
+    def _epochs(self, stage: Stage, objective: Objective, optimizer: torch.optim.Optimizer, total: int) -> str:
+        config = self.config
+        done = 0
+        first_epoch = self._epoch
+        while done < total:
+            began = time.perf_counter()
+            if config.fresh_views or self._epoch == first_epoch:
+                self.views.draw(objective.views, self._epoch)
+            objective.refresh(self.embed_corpus)
+            self._epoch += 1
+            batches = training_batches(self.views.lengths, self._batch_size, config.length_pool, self._generator)
+            self.encoder.train()
+            objective.train()
+            for rows in batches[: total - done]:
+                terms = self._train_step(objective, optimizer, rows)
+                done += 1
+                self._step += 1
+                self._unread.append((stage.name, self._epoch, self._step, terms))
+                for callback in self.callbacks:
+                    callback.on_step(self._step, terms)
+                if len(self._unread) >= TERMS_BUFFER:
+                    self._read_terms()
+            self._read_terms()
+            self.history.epoch_seconds.append(time.perf_counter() - began)
+            if self._look(stage.name, self._epoch - first_epoch, last=done >= total):
+                return "converged"
+        return "cap"
+
+    def _train_step(
+        self, objective: Objective, optimizer: torch.optim.Optimizer, rows: NDArray[np.int64]
+    ) -> dict[str, Tensor]:
+        optimizer.zero_grad(set_to_none=True)
+        # Two texts a part at least: a contrastive loss has nothing to contrast in one.
+        n_parts = max(1, min(self.config.accumulate, len(rows) // 2))
+        sums: dict[str, Tensor] = {}
+        for part in np.array_split(rows, n_parts):
+            share = len(part) / len(rows)
+            terms = self._forward(objective, part)
+            (terms.total * share).backward()
+            for name, value in terms.named.items():
+                sums[name] = sums.get(name, 0) + value.detach() * share
+        if self.config.max_grad_norm is not None:
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
+        optimizer.step()
+        return sums
+
+    def _forward(self, objective: Objective, rows: NDArray[np.int64]) -> LossTerms:
+        """All views of a batch through the encoder together, then the objective."""
+        tokens = self.views.tokens
+        flat = self.views.rows(objective.views, rows)
+        sentences, padded = self.encoder.encode_rows(tokens, flat, self.dtype, self._token_budget)
+        self._padded_tokens += padded
+        self._real_tokens += int(tokens.lengths_on_host[flat].sum())
+        places = torch.from_numpy(rows).to(self.device)
+        # The losses run outside autocast: their exponentials and logarithms want float32.
+        return objective.loss(Batch(sentences.split(len(rows)), places, self._weights[places]))
+
+    def _look(self, stage: str, epoch: int, last: bool) -> bool:
+        """Check the labels and take a snapshot where one is due; whether to stop."""
+        config = self.config
+        check_due = config.check_every > 0 and epoch % config.check_every == 0 and not last
+        snapshot_due = config.snapshot_every > 0 and (self._epoch % config.snapshot_every == 0 or last)
+        if not check_due and not snapshot_due:
+            return False
+        embeddings = self.embed_corpus()
+        change = self.watch.look(embeddings.cpu().numpy(), config.tolerance)
+        self.history.checks.append({"stage": stage, "epoch": self._epoch, "step": self._step, "label_change": change})
+        for callback in self.callbacks:
+            callback.on_check(change)
+        if snapshot_due:
+            self._take_snapshot(stage, embeddings)
+        return check_due and self.watch.settled
+
+    def _take_snapshot(self, stage: str, embeddings: Tensor) -> None:
+        self.history.snapshots.append(
+            Snapshot(stage, self._epoch, self._step, embeddings.cpu().numpy(), self.watch.labels.copy())
+        )
+
+    def _read_terms(self) -> None:
+        """Move the terms of the last steps (all of one stage) from the device into the history, in one transfer."""
+        if not self._unread:
+            return
+        table = torch.stack([torch.stack(list(terms.values())) for _, _, _, terms in self._unread]).tolist()
+        for (stage, epoch, step, terms), values in zip(self._unread, table, strict=True):
+            named = dict(zip(terms, values, strict=True))
+            self.history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})
+        self._unread.clear()
+
+    def _total_steps(self, share: float) -> int:
+        per_epoch = max(1, -(-len(self.tokens) // self._batch_size))
+        caps = []
+        if self.config.max_steps is not None:
+            caps.append(self.config.max_steps)
+        if self.config.max_epochs is not None:
+            caps.append(self.config.max_epochs * per_epoch)
+        return max(1, round(min(caps) * share))
+
+    def _optimizer(self, objective: Objective) -> torch.optim.Optimizer:
+        groups = [
+            {"params": _trainable(self.encoder), "lr": self.config.learning_rate},
+            {"params": _trainable(objective), "lr": self.config.head_learning_rate},
+        ]
+        fused = self.device.type in {"cuda", "cpu"}
+        return torch.optim.Adam([group for group in groups if group["params"]], fused=fused)
+
+
+def _trainable(module: nn.Module) -> list[nn.Parameter]:
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]

@@ -1,0 +1,30 @@
+"""Small frozen dataclasses that cross the borders of rooms."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """A cluster as people see it.
+
+    Attributes
+    ----------
+    id, size, share:
+        Its id, how many rows it holds, and which part of all rows in clusters that is.
+    keywords:
+        Words that tell it from the other clusters, best first.
+    representatives:
+        Texts near its centre that differ from one another.
+    """
+
+    id: int
+    size: int
+    share: float
+    keywords: tuple[str, ...]
+    representatives: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
