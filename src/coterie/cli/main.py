@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from typing import Annotated
@@ -49,10 +50,17 @@ def common(
 
 def main() -> None:
     """Run; a user's mistake is one line on standard error and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows a question mark, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except CoterieError as error:
         typer.echo(f"coterie: {error}", err=True)
         sys.exit(1)
     except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:  # a full disk, a folder without permission
+        typer.echo(f"coterie: {error}", err=True)
         sys.exit(1)

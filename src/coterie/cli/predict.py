@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -35,31 +36,36 @@ def predict(
     `coterie predict run archive.csv.gz --text-column body --id-column ticket -o archive-clusters.csv`
     """
     from coterie.cli.fit import quiet_libraries
-    from coterie.cli.run_folder import AssignmentWriter, listed_columns, whole_file
+    from coterie.cli.run_folder import AssignmentWriter, check_free, listed_columns
     from coterie.errors import InputError
+    from coterie.files import whole_file
     from coterie.text.reading import iter_corpus
 
-    if output.exists() and not overwrite:
-        raise InputError(f"{output} exists already; choose another --output or add --overwrite")
     if output.is_dir():
         raise InputError(f"{output} is a folder; --output must name a file")
+    check_free(output, overwrite)
     # The new file is looked at before the model is loaded: a wrong column should not cost seconds.
     chunks = iter_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
     from coterie.methods.persistence import load
 
     with quiet_libraries():
         model = load(run, device=device)
-    rows = empty = 0
+    rows = empty = cut = 0
+    show_count = not quiet and sys.stderr.isatty()
     with whole_file(output) as stream:
         writer: AssignmentWriter | None = None
         for corpus in chunks:
-            labels, confidence = model.predict_with_confidence(corpus)
+            answer = model.assign(corpus)
             writer = writer or AssignmentWriter(stream, corpus)
-            writer.write(corpus, labels, confidence)
+            writer.write(corpus, answer.labels, answer.confidence)
+            cut += answer.n_truncated
             rows += len(corpus)
             empty += int(corpus.empty.sum())
-            if not quiet:
+            if show_count:
                 typer.echo(f"\r{rows:,} rows", err=True, nl=False)
-    if not quiet:
+    if show_count:
         typer.echo("", err=True)
+    if not quiet:
         typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))
+        if cut:
+            typer.echo(f"Note: {cut:,} texts are longer than the model's limit and were cut.")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from coterie.errors import InputError
 
@@ -26,49 +22,23 @@ OWN_COLUMNS = ("row", "id", "cluster", "confidence", "status", "text")
 
 
 def check_free(path: Path, overwrite: bool) -> None:
-    """Refuse an existing target early, before any work; never replace a folder that is not a run."""
+    """Refuse an existing target early, before any work."""
     if not path.exists():
+        parent = next(parent for parent in path.absolute().parents if parent.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise InputError(f"{path} cannot be written: {parent} is not a folder one can write to")
         return
     if not overwrite:
         raise InputError(f"{path} exists already; choose another --output or add --overwrite")
+
+
+def check_free_for_run(path: Path, overwrite: bool) -> None:
+    """The same for a run folder; a file, or a folder that is not a run, is never replaced."""
+    check_free(path, overwrite)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file; --output must name a folder")
     if path.is_dir() and any(path.iterdir()) and not (path / RUN_FILE).is_file():
         raise InputError(f"{path} is a folder without {RUN_FILE}, so not a run of Coterie; it is left alone")
-
-
-@contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
-    """A scratch folder beside ``target`` that takes its place if the block succeeds, and vanishes if not."""
-    target = Path(os.path.abspath(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield scratch
-        scratch.chmod(0o755)
-        if target.is_dir():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            os.replace(target, old / "run")
-            os.replace(scratch, target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            target.unlink(missing_ok=True)
-            os.replace(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-@contextmanager
-def whole_file(target: Path) -> Iterator[IO[str]]:
-    """A text file that takes ``target``'s place if the block succeeds, and vanishes if not."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    scratch = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-        scratch.chmod(0o644)
-        os.replace(scratch, target)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 class AssignmentWriter:
@@ -78,10 +48,17 @@ class AssignmentWriter:
         self._has_ids = corpus.id_column is not None
         self._kept = list(corpus.columns)
         own = [name for name in OWN_COLUMNS if name != "id" or self._has_ids]
-        # A kept column may carry one of our names.
-        renamed = [f"{name}_input" if name in OWN_COLUMNS else name for name in self._kept]
-        self._writer = csv.writer(stream, lineterminator="\n")
-        self._writer.writerow([*own, *renamed])
+        taken = {*OWN_COLUMNS, *self._kept}
+        header = list(own)
+        for name in self._kept:
+            renamed = name
+            # A kept column may carry one of our names.
+            while renamed in OWN_COLUMNS or (renamed != name and renamed in taken):
+                renamed = f"{renamed}_input"
+            taken.add(renamed)
+            header.append(renamed)
+        self._writer = csv.writer(_UnixLines(stream))
+        self._writer.writerow(header)
         self._rows = 0
 
     def write(self, corpus: Corpus, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> None:
@@ -93,8 +70,14 @@ class AssignmentWriter:
             self._writer.writerow([self._rows, *ids, int(labels[i]), f"{confidence[i]:.4f}", statuses[i], text, *kept])
 
 
-def write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+class _UnixLines:
+    """Ends records with a line feed. The csv module quotes a carriage return only if its own line end holds one."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, record: str) -> int:
+        return self._stream.write(record.removesuffix("\r\n") + "\n")
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:
@@ -110,15 +93,6 @@ def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "n
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-def read_run(path: Path) -> dict[str, Any]:
-    """The contents of a run's ``run.json``."""
-    file = path / RUN_FILE
-    if not file.is_file():
-        raise InputError(f"{path} is not a run folder: {RUN_FILE} is missing")
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return content
 
 
 def listed_columns(values: Sequence[str]) -> str | tuple[str, ...]:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 WIDTH_IN_A_PIPE = 120
 
 
-def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30) -> None:
+def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console: Console | None = None) -> None:
     """Size, keywords and representative texts of each cluster; at most ``most`` of them."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    console = wide_console()
+    console = console or wide_console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
     table.add_column("cluster", justify="right", no_wrap=True)
     table.add_column("size", justify="right", no_wrap=True)

@@ -11,8 +11,8 @@ from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError, SettingError
 
 LINKAGES = ("ward", "average")
-# 30,000 rows are 3.6 GB of distances; beyond that a laptop is killed without a word.
-LARGEST = 30_000
+# 25,000 rows are 2.5 GB of distances and two to three times that while the tree is built; beyond, a laptop gives up.
+LARGEST = 25_000
 
 
 def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -36,7 +36,8 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
     dense = np.asarray(features.todense()) if issparse(features) else np.asarray(features)
     if linkage == "average":
         # On unit rows, half the squared Euclidean distance is the cosine distance, and zero rows do no harm.
-        distances = pdist(np.repeat(unit_rows(dense), counts, axis=0), metric="sqeuclidean") / 2
+        distances = pdist(np.repeat(unit_rows(dense), counts, axis=0), metric="sqeuclidean")
+        distances /= 2
     else:
         distances = pdist(np.repeat(dense, counts, axis=0))
     tree = build_tree(distances, method=linkage)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Rows converted to float64 at a time.
+DISTANCE_BLOCK = 8_192
+
 
 def student_t_kernel(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Rows of squared distances to the K centres, as probabilities (SCCL Eq. 3, DEC Eq. 1).
@@ -47,23 +50,29 @@ def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
 
 
 def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Squared Euclidean distances, float64, of dense or sparse rows to ``centers``.
-
-    Row by row the result depends on that row alone, to the last bit: nothing is taken from a product whose
-    blocking changes with the number of rows.
-    """
+    """Squared Euclidean distances, float64, of dense or sparse rows to ``centers``."""
     from scipy import sparse
 
     wide = centers.astype(np.float64)
+    center_norms = np.square(wide).sum(axis=1)
     if sparse.issparse(features):
-        rows = features.astype(np.float64).tocsr()
-        products = np.asarray(rows @ wide.T)
-        norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        return np.maximum(norms[:, None] - 2 * products + np.square(wide).sum(axis=1), 0)
+        features = features.tocsr()
     result = np.empty((features.shape[0], wide.shape[0]))
-    for k, center in enumerate(wide):
-        result[:, k] = np.square(features - center).sum(axis=1)
-    return result
+    for begin in range(0, features.shape[0], DISTANCE_BLOCK):
+        rows = features[begin : begin + DISTANCE_BLOCK].astype(np.float64)
+        squares = rows.multiply(rows) if sparse.issparse(rows) else np.square(rows)
+        norms = np.asarray(squares.sum(axis=1)).reshape(-1, 1)
+        result[begin : begin + DISTANCE_BLOCK] = norms - 2 * np.asarray(rows @ wide.T) + center_norms
+    return np.maximum(result, 0, out=result)
+
+
+def exact_squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """The same, one row after the other: to the last bit, a row's result depends on that row alone."""
+    from scipy import sparse
+
+    dense = np.asarray(features.todense()) if sparse.issparse(features) else features
+    wide = centers.astype(np.float64)
+    return np.stack([np.square(row.astype(np.float64) - wide).sum(axis=1) for row in dense])
 
 
 def near_ties(distances: NDArray[np.float64], tolerance: float = 1e-4) -> NDArray[np.int64]:
@@ -91,6 +100,13 @@ def align_labels(
     labels: NDArray[np.int64], reference: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]
 ) -> NDArray[np.int64]:
     """``labels`` renamed one to one so that they agree with ``reference`` on as many texts as possible."""
+    return alignment(labels, reference, n_clusters, weights)[labels]
+
+
+def alignment(
+    labels: NDArray[np.int64], reference: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]
+) -> NDArray[np.int64]:
+    """The new name of each cluster of ``labels`` (see :func:`align_labels`)."""
     from scipy.optimize import linear_sum_assignment
 
     overlap = np.zeros((n_clusters, n_clusters))
@@ -98,4 +114,4 @@ def align_labels(
     old, new = linear_sum_assignment(-overlap)
     names = np.empty(n_clusters, dtype=np.int64)
     names[old] = new
-    return names[labels]
+    return names

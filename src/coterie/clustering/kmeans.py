@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Partition:
-    """A hard clustering of rows, with one centre a cluster (their weighted mean, unless the method says otherwise)."""
+    """A hard clustering of rows, with one centre a cluster (their weighted mean, unless the method says otherwise).
+
+    ``inertia`` is the weighted sum of squared distances to the own centre.
+    """
 
     labels: NDArray[np.int64]
     centers: NDArray[np.float32]
+    inertia: float
 
 
 def kmeans(
@@ -38,7 +42,8 @@ def kmeans(
         max_iter=max_iter,
     )
     model.fit(features, sample_weight=None if weights is None else np.asarray(weights, dtype=np.float64))
-    return Partition(model.labels_.astype(np.int64), np.asarray(model.cluster_centers_, dtype=np.float32))
+    centers = np.asarray(model.cluster_centers_, dtype=np.float32)
+    return Partition(model.labels_.astype(np.int64), centers, float(model.inertia_))
 
 
 def spherical_kmeans(
@@ -75,7 +80,9 @@ def spherical_kmeans(
         labels = similarity.argmax(axis=1)
         score = float((mass * similarity.max(axis=1)).sum())
         if best is None or score > best[0] + 1e-12:
-            best = score, Partition(labels.astype(np.int64), centers.astype(np.float32))
+            # On unit vectors the squared distance is 2 - 2 cosine.
+            inertia = 2 * (float(mass.sum()) - score)
+            best = score, Partition(labels.astype(np.int64), centers.astype(np.float32), inertia)
     assert best is not None
     return best[1]
 

@@ -20,10 +20,15 @@ def resolve_device(device: str) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         resolved = torch.device(device)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise SettingError(f"device={device!r} is not a device; use 'auto', 'cpu', 'cuda' or 'mps'") from error
-    if resolved.type == "cuda" and not torch.cuda.is_available():
-        raise SettingError(f"device={device!r}, but no CUDA device is available here; use 'auto' or 'cpu'")
+    there = {
+        "cpu": 1,
+        "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0,
+        "mps": int(torch.backends.mps.is_available()),
+    }
+    if (resolved.index or 0) >= there.get(resolved.type, 0):
+        raise SettingError(f"device={device!r} is not available here; use 'auto' or 'cpu'")
     return resolved
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import ModelFolderError
+from coterie.files import write_json
 
 POOLINGS = ("mean", "cls", "max")
 _POOLING_FLAGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
@@ -26,11 +27,14 @@ class SentenceSettings:
     max_length: int | None = None
 
 
-def read_settings(folder: Path) -> SentenceSettings:
-    """The folder's own pooling, normalisation and length limit; mean pooling for a plain transformers folder."""
+def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:
+    """The folder's own pooling, normalisation and length limit; mean pooling for a plain transformers folder.
+
+    A ``pooling`` other than ``"auto"`` is taken as it is, whatever the folder says.
+    """
     modules_file = folder / "modules.json"
     if not modules_file.is_file():
-        return SentenceSettings()
+        return SentenceSettings(pooling="mean" if pooling == "auto" else pooling)
     modules = _read_json(modules_file)
     kinds = {str(module["type"]).rsplit(".", 1)[-1]: module for module in modules}
     unknown = sorted(set(kinds) - _KNOWN_MODULES)
@@ -39,9 +43,10 @@ def read_settings(folder: Path) -> SentenceSettings:
             f"{folder}: the model has a module that is not supported: {', '.join(unknown)} "
             "(supported: a transformer, then pooling, then normalisation)"
         )
-    pooling = "mean"
-    if "Pooling" in kinds:
-        pooling = _pooling_mode(_read_json(folder / kinds["Pooling"]["path"] / "config.json"), folder)
+    if pooling == "auto":
+        pooling = "mean"
+        if "Pooling" in kinds:
+            pooling = _pooling_mode(_read_json(folder / kinds["Pooling"]["path"] / "config.json"), folder)
     limit_file = folder / "sentence_bert_config.json"
     limit = _read_json(limit_file).get("max_seq_length") if limit_file.is_file() else None
     return SentenceSettings(pooling, "Normalize" in kinds, limit)
@@ -84,8 +89,3 @@ def _read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
         raise ModelFolderError(f"{path} cannot be read: {error}") from error
-
-
-def write_json(path: Path, content: Any) -> None:
-    """JSON as people read it: indented, UTF-8, a newline at the end."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from coterie.encoders.device import autocast
 from coterie.encoders.folder import POOLINGS, SentenceSettings, read_settings, write_settings
 from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens, tokenize
 from coterie.encoders.weights import find_weights
-from coterie.errors import SettingError
+from coterie.errors import ModelFolderError, SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +67,22 @@ class TransformerEncoder(nn.Module):
         source = find_weights(name, local_files_only=local_files_only)
         logger.info("encoder %s from %s (%s)", name, source.origin, source.folder)
         folder = str(source.folder)
-        # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
-        model = AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        own = read_settings(source.folder)
+        try:
+            # Weights that a file lacks are drawn at random: that must not move the user's generator.
+            with torch.random.fork_rng(devices=[]):
+                # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
+                model = AutoModel.from_pretrained(
+                    folder, dtype=torch.float32, local_files_only=True, use_safetensors=True
+                )
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        except Exception as error:  # transformers raises whatever its parsers do
+            raise ModelFolderError(f"{folder} cannot be loaded as an encoder: {_first_line(error)}") from error
+        own = read_settings(source.folder, pooling)
+        own_limit = own.max_length or tokenizer.model_max_length  # where newer sentence-transformers keep it
         settings = SentenceSettings(
-            pooling=own.pooling if pooling == "auto" else pooling,
+            pooling=own.pooling,
             normalize=own.normalize if normalize == "auto" else bool(normalize),
-            max_length=_length_limit(max_length, own.max_length, model),
+            max_length=_length_limit(max_length, own_limit, model),
         )
         encoder = cls(model, tokenizer, settings, source.origin)
         encoder.eval()
@@ -130,23 +138,42 @@ class TransformerEncoder(nn.Module):
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
 
     @torch.no_grad()
-    def encode_tokens(self, tokens: TokenArrays, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Embeddings of tokenised texts on the encoder's device, in evaluation mode, in the texts' order."""
+    def encode_tokens(
+        self, tokens: TokenArrays, dtype: torch.dtype = torch.float32, progress: str | None = None
+    ) -> Tensor:
+        """Embeddings of tokenised texts on the encoder's device, in evaluation mode, in the texts' order.
+
+        ``progress`` is the name of a progress bar to show.
+        """
         was_training = self.training
         self.eval()
         on_device = DeviceTokens(tokens, self.pad_id, self.device)
         rows = np.arange(len(tokens))
-        result, _ = self.encode_rows(on_device, rows, dtype, TOKENS_PER_FORWARD.get(self.device.type, 4_096))
+        budget = TOKENS_PER_FORWARD.get(self.device.type, 4_096)
+        bar = None
+        if progress is not None:
+            from tqdm import tqdm
+
+            bar = tqdm(total=len(tokens), desc=progress, unit="text", mininterval=1.0, leave=False)
+        result, _ = self.encode_rows(on_device, rows, dtype, budget, done=None if bar is None else bar.update)
+        if bar is not None:
+            bar.close()
         self.train(was_training)
         return result
 
     def encode_rows(
-        self, tokens: DeviceTokens, rows: NDArray[np.int64], dtype: torch.dtype, token_budget: int
+        self,
+        tokens: DeviceTokens,
+        rows: NDArray[np.int64],
+        dtype: torch.dtype,
+        token_budget: int,
+        done: Callable[[int], object] | None = None,
     ) -> tuple[Tensor, int]:
         """Embeddings of ``rows`` in their order, and how many padded tokens that took.
 
         Rows of like length go through the model together, at most ``token_budget`` padded tokens at a time; a
-        text's embedding does not depend on its company, so this changes the cost alone.
+        text's embedding does not depend on its company, so this changes the cost alone. ``done`` is told of every
+        few rows finished.
         """
         parts, places, padded = [], [], 0
         with autocast(self.device, dtype):
@@ -156,6 +183,8 @@ class TransformerEncoder(nn.Module):
                 parts.append(self(ids, mask).sentences)
                 places.append(part)
                 padded += len(part) * width
+                if done is not None:
+                    done(len(part))
         if not parts:
             return torch.empty(0, self.dimension, device=self.device), 0
         back = np.argsort(np.concatenate(places))
@@ -167,6 +196,11 @@ class TransformerEncoder(nn.Module):
         self.model.save_pretrained(str(folder))  # type: ignore[operator]
         self.tokenizer.save_pretrained(str(folder))
         write_settings(folder, self.settings, self.dimension)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _length_limit(asked: int | None, own: int | None, model: nn.Module) -> int:

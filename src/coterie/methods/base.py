@@ -6,7 +6,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from coterie.checks import check_whole
 from coterie.clustering.assignment import (
     align_labels,
+    alignment,
+    exact_squared_distances,
     near_ties,
     order_by_size,
     relabel,
@@ -23,32 +26,11 @@ from coterie.clustering.assignment import (
     student_t_kernel,
 )
 from coterie.errors import InputError, NotFittedError, SettingError
+from coterie.methods.results import Encoded, Learned, Placed, Prediction, lead, order_of_centers
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.training.history import History
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What a method's own fitting hands to the base: everything is per distinct text.
-
-    Attributes
-    ----------
-    features:
-        The vectors the final partition lives in.
-    centers:
-        One centre a cluster.
-    labels:
-        The partition, or ``None`` where it is "nearest centre".
-    other_labels:
-        Further partitions to keep, by attribute name (``head_labels_``); renamed to match the main one.
-    """
-
-    features: Any
-    centers: NDArray[np.float32]
-    labels: NDArray[np.int64] | None = None
-    other_labels: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
 
 class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
@@ -72,9 +54,6 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         What a user should know about the fit, in sentences: empty texts, cut texts, early ends.
     """
 
-    # Degrees of freedom of the Student t kernel behind predict_proba; methods with an alpha override it.
-    alpha: float = 1.0
-
     n_clusters: int
     random_state: int | None
 
@@ -82,7 +61,12 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     confidence_: NDArray[np.float64]
     center_distance_: NDArray[np.float64]
     cluster_centers_: NDArray[np.float32]
+    initial_labels_: NDArray[np.int64]
+    kmeans_labels_: NDArray[np.int64]
+    head_labels_: NDArray[np.int64]
+    head_centers_: NDArray[np.float32]
     predict_agreement_: float
+    seed_: int
     history_: History
     notes_: tuple[str, ...]
 
@@ -99,13 +83,12 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             Vectors to use in place of the method's own, one row a text, where the method allows it.
         """
         corpus = as_corpus(texts)
-        self._check_settings()
-        if len(corpus.distinct) < self.n_clusters:
-            raise InputError(
-                f"n_clusters={self.n_clusters}, but there are only {len(corpus.distinct)} distinct non-empty texts "
-                f"among {len(corpus)} rows; ask for fewer clusters"
-            )
+        self.check(corpus)
         vectors = self._check_embeddings(embeddings, corpus)
+        # A fit that fails must not leave parts of an earlier one behind.
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        self.seed_ = int(np.random.default_rng().integers(2**31) if self.random_state is None else self.random_state)
         self.history_ = History()
         self.notes_ = ()
         n_empty = int(corpus.empty.sum())
@@ -117,36 +100,44 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self._finish(corpus, self._learn(corpus, vectors), given=vectors is not None)
         return self
 
+    def check(self, corpus: Corpus) -> None:
+        """Raise for settings that cannot work, or for fewer texts than clusters, before anything expensive."""
+        self._check_settings()
+        if len(corpus.distinct) < self.n_clusters:
+            raise InputError(
+                f"n_clusters={self.n_clusters}, but there are only {len(corpus.distinct)} distinct non-empty texts "
+                f"among {len(corpus)} rows; ask for fewer clusters"
+            )
+
     def fit_predict(self, texts: Any, y: Any = None, *, embeddings: Any = None) -> NDArray[np.int64]:
         """``fit(texts).labels_``."""
         return self.fit(texts, embeddings=embeddings).labels_
 
     def predict(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.int64]:
         """Cluster of each text, the same alone, in a batch and in any order; -1 for empty texts."""
-        corpus, distances = self._distances_of(texts, embeddings)
-        return corpus.expand(distances.argmin(axis=1), -1)
+        return self.assign(texts, embeddings=embeddings).labels
 
     def predict_proba(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.float64]:
         """Probability of each cluster for each text (Student t to the centres); zeros for empty texts."""
-        corpus, distances = self._distances_of(texts, embeddings)
-        return corpus.expand(student_t_kernel(distances, self.alpha), 0.0)
+        corpus, placed = self._place(texts, embeddings)
+        return corpus.expand(self._probabilities(placed.distances), 0.0)
 
-    def predict_with_confidence(
-        self, texts: Any, *, embeddings: Any = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """``predict`` and the confidence of each answer (see ``confidence_``), embedding the texts once."""
-        corpus, distances = self._distances_of(texts, embeddings)
-        labels = distances.argmin(axis=1)
-        confidence = lead(student_t_kernel(distances, self.alpha), labels)
-        return corpus.expand(labels, -1), corpus.expand(confidence, 0.0)
+    def assign(self, texts: Any, *, embeddings: Any = None) -> Prediction:
+        """``predict`` with the confidence of each answer (see ``confidence_``), embedding the texts once."""
+        corpus, placed = self._place(texts, embeddings)
+        labels = placed.distances.argmin(axis=1)
+        confidence = lead(self._probabilities(placed.distances), labels)
+        return Prediction(corpus.expand(labels, -1), corpus.expand(confidence, 0.0), placed.truncated)
 
     def transform(self, texts: Any) -> Any:
         """The vectors the clusters live in, one row a text."""
         self._check_fitted()
         corpus = as_corpus(texts, allow_empty=True)
+        if not len(corpus):
+            return np.zeros((0, self.cluster_centers_.shape[1]), dtype=np.float32)
         distinct = list(dict.fromkeys(corpus.texts))
         place = {text: i for i, text in enumerate(distinct)}
-        return self._encode(distinct)[[place[text] for text in corpus.texts]]
+        return self._encode(distinct).features[[place[text] for text in corpus.texts]]
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Write the fitted model to ``folder`` (see :func:`coterie.load`)."""
@@ -178,12 +169,12 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         """Fit on ``corpus.distinct``; ``vectors`` are given embeddings, one row a distinct text."""
 
     @abstractmethod
-    def _encode(self, texts: Sequence[str]) -> Any:
-        """Vectors of texts, dense or sparse, one row each."""
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        """Vectors of texts, one row each."""
 
     def _encode_alone(self, texts: Sequence[str]) -> Any:
         """Vectors of texts that no batch mate can have touched; override where batching leaves a trace."""
-        return self._encode(texts)
+        return self._encode(texts).features
 
     def _accepts_embeddings(self) -> str | None:
         """``None`` where ``embeddings=`` can be used, else the reason why not."""
@@ -191,13 +182,9 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
 
     def _check_settings(self) -> None:
         """Check parameters before anything expensive starts; extend with ``super()``."""
-        k = self.n_clusters
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-            raise SettingError(f"n_clusters={k!r} must be a whole number")
-        if k < 2:
-            raise SettingError(f"n_clusters={k}: at least 2 clusters are needed")
-        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise SettingError(f"random_state={self.random_state!r} must be a whole number or None")
+        check_whole("n_clusters", self.n_clusters, least=2)
+        if self.random_state is not None:
+            check_whole("random_state", self.random_state, least=0, most=2**32 - 1)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         """Arrays to save beside the centres."""
@@ -213,14 +200,19 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     ) -> None:
         """Undo :meth:`_save_parts` and :meth:`_state`."""
 
+    def _prepare(self, vectors: Any) -> Any:
+        """Vectors given by the user, as the clustering sees them."""
+        return vectors
+
+    def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probability of each cluster from squared distances to the centres; the nearest must stay the likeliest."""
+        return student_t_kernel(distances, alpha=1.0)
+
     # Shared machinery.
 
-    @property
-    def seed(self) -> int:
-        """``random_state`` as a number; ``None`` draws one."""
-        if self.random_state is None:
-            return int(np.random.default_rng().integers(2**31))
-        return int(self.random_state)
+    def settings(self) -> dict[str, Any]:
+        """Parameters as plain values, ready for JSON."""
+        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
 
     def _note(self, sentence: str) -> None:
         self.notes_ = (*self.notes_, sentence)
@@ -237,8 +229,13 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         reason = self._accepts_embeddings()
         if reason is not None:
             raise SettingError(f"embeddings= cannot be used: {reason}")
-        array = np.asarray(embeddings, dtype=np.float32)
-        if array.ndim != 2 or len(array) != len(corpus):
+        try:
+            array = np.asarray(embeddings, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "embeddings= must be a table of numbers, one row a text, all rows of one length"
+            ) from error
+        if array.ndim != 2 or len(array) != len(corpus) or array.shape[1] == 0:
             raise InputError(
                 f"embeddings= must have one row a text: received shape {array.shape} for {len(corpus)} texts"
             )
@@ -254,41 +251,53 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     ) -> NDArray[np.float64]:
         """Squared distances to the centres, near ties computed anew from the text alone."""
         distances = squared_distances(features, centers)
-        if not given:
-            ties = near_ties(distances)
-            if len(ties):
-                distances[ties] = squared_distances(self._encode_alone([texts[i] for i in ties]), centers)
+        ties = near_ties(distances)
+        if len(ties):
+            alone = features[ties] if given else self._encode_alone([texts[i] for i in ties])
+            distances[ties] = exact_squared_distances(alone, centers)
         return distances
 
-    def _distances_of(self, texts: Any, embeddings: Any) -> tuple[Corpus, NDArray[np.float64]]:
+    def _place(self, texts: Any, embeddings: Any) -> tuple[Corpus, Placed]:
+        """Where texts lie among the centres."""
         self._check_fitted()
         corpus = as_corpus(texts, allow_empty=True)
         vectors = self._check_embeddings(embeddings, corpus)
         if not corpus.distinct:
-            return corpus, np.zeros((0, len(self.cluster_centers_)))
-        features = self._encode(corpus.distinct) if vectors is None else vectors
-        if features.shape[1] != self.cluster_centers_.shape[1]:
+            return corpus, Placed(np.zeros((0, len(self.cluster_centers_))))
+        encoded = self._encode(corpus.distinct) if vectors is None else Encoded(self._prepare(vectors))
+        if encoded.features.shape[1] != self.cluster_centers_.shape[1]:
             raise InputError(
-                f"embeddings have {features.shape[1]} dimensions, "
+                f"embeddings have {encoded.features.shape[1]} dimensions, "
                 f"the model was fitted on {self.cluster_centers_.shape[1]}"
             )
-        return corpus, self._settled_distances(corpus.distinct, features, self.cluster_centers_, vectors is not None)
+        distances = self._settled_distances(
+            corpus.distinct, encoded.features, self.cluster_centers_, given=vectors is not None
+        )
+        return corpus, Placed(distances, encoded.truncated)
 
     def _finish(self, corpus: Corpus, learned: Learned, given: bool) -> None:
         """Order the clusters by size and fill the learned attributes."""
         k, counts = self.n_clusters, corpus.counts
         distances = self._settled_distances(corpus.distinct, learned.features, learned.centers, given)
-        nearest = distances.argmin(axis=1)
-        labels = nearest if learned.labels is None else learned.labels
-        order = order_by_size(labels, k, counts)
-        labels, nearest = relabel(labels, order), relabel(nearest, order)
+        if learned.labels is None:
+            order = order_of_centers(distances, counts)
+            labels = nearest = distances[:, order].argmin(axis=1)
+        else:
+            order = order_by_size(learned.labels, k, counts)
+            labels, nearest = relabel(learned.labels, order), distances[:, order].argmin(axis=1)
         self.cluster_centers_ = np.ascontiguousarray(learned.centers[order], dtype=np.float32)
         self.labels_ = corpus.expand(labels, -1)
-        self.confidence_ = corpus.expand(lead(student_t_kernel(distances[:, order], self.alpha), labels), 0.0)
+        self.confidence_ = corpus.expand(lead(self._probabilities(distances[:, order]), labels), 0.0)
         own = np.take_along_axis(distances[:, order], labels[:, None], axis=1)[:, 0]
         self.center_distance_ = corpus.expand(np.sqrt(own), np.nan)
-        for name, values in learned.other_labels.items():
-            setattr(self, name, corpus.expand(align_labels(values, labels, k, counts), -1))
+        if learned.initial_labels is not None:
+            self.initial_labels_ = corpus.expand(align_labels(learned.initial_labels, labels, k, counts), -1)
+            self.kmeans_labels_ = self.head_labels_ = self.labels_
+        if learned.head_centers is not None:
+            head = squared_distances(learned.features, learned.head_centers).argmin(axis=1)
+            names = alignment(head, labels, k, counts)
+            self.head_labels_ = corpus.expand(names[head], -1)
+            self.head_centers_ = learned.head_centers[np.argsort(names)]
         n_used = len(np.unique(labels))
         if n_used < k:
             self._note(f"{k - n_used} of {k} clusters stayed empty")
@@ -301,10 +310,9 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             )
 
 
-def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How far the chosen cluster is ahead of the best other one: ``1 - q2 / q1``, at least 0."""
-    rows = np.arange(len(labels))
-    chosen = probabilities[rows, labels]
-    others = probabilities.copy()
-    others[rows, labels] = -np.inf
-    return np.clip(1 - others.max(axis=1, initial=0.0) / np.maximum(chosen, 1e-300), 0, 1)
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(each) for name, each in asdict(value).items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

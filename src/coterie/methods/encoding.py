@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.checks import check_whole
+from coterie.errors import SettingError
 from coterie.methods.base import ClusteringMethod
+from coterie.methods.results import Encoded
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
@@ -51,6 +55,12 @@ class EncoderMethod(ClusteringMethod):
             device=resolve_device(self.device),
         )
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not isinstance(self.encoder, (str, os.PathLike)):
+            raise SettingError(f"encoder={self.encoder!r} must be a model's name or a folder")
+        check_whole("max_length", self.max_length, least=3)
+
     def _note_truncated(self, truncated: int, corpus: Corpus) -> None:
         if truncated:
             self._note(
@@ -58,8 +68,9 @@ class EncoderMethod(ClusteringMethod):
                 f"{self.encoder_.max_length} tokens and were cut (max_length)"
             )
 
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self.encoder_.encode(texts)
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        tokens = self.encoder_.tokenize(texts)
+        return Encoded(self.encoder_.encode_tokens(tokens).cpu().numpy(), tokens.truncated)
 
     def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.encoder_.encode_alone(texts)

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.kmeans import kmeans
+from coterie.checks import check_choice, check_number
+from coterie.clustering.kmeans import Partition, kmeans
 from coterie.errors import SettingError
-from coterie.methods.base import Learned
 from coterie.methods.encoding import EncoderMethod
+from coterie.methods.results import Learned
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.text.corpus import Corpus
+from coterie.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     import torch
 
-    from coterie.training.config import TrainingConfig
     from coterie.training.history import Snapshot
     from coterie.training.objective import Objective, Stage
+    from coterie.training.stopping import LabelWatch
 
 AUGMENTATIONS = ("word_deletion", "virtual")
-FINAL_KMEANS = ("continued", "fresh")
+FINAL_KMEANS = ("best", "continued", "fresh")
 
 
 class TrainedMethod(EncoderMethod):
@@ -41,36 +42,30 @@ class TrainedMethod(EncoderMethod):
     final_kmeans: str
     training: TrainingConfig
 
-    kmeans_labels_: NDArray[np.int64]
-    head_labels_: NDArray[np.int64]
-    initial_labels_: NDArray[np.int64]
-    head_centers_: NDArray[np.float32] | None
     snapshots_: list[Snapshot]
     timings_: dict[str, float]
 
     @abstractmethod
-    def _stages(self, centers: torch.Tensor, generator: torch.Generator) -> list[Stage]:
-        """The phases of training, started from the frozen k-means ``centers``."""
+    def _stages(
+        self, centers: torch.Tensor, generator: torch.Generator, refit: Callable[[torch.Tensor], torch.Tensor]
+    ) -> list[Stage]:
+        """The phases of training, started from the frozen k-means ``centers``.
+
+        ``refit`` gives k-means centres of other embeddings of the same texts, for methods that re-cluster.
+        """
 
     @abstractmethod
     def _head_centers(self, objective: Objective) -> NDArray[np.float32] | None:
-        """The trained head of the last stage's objective, where it has one."""
-
-    @abstractmethod
-    def _head_labels(self, embeddings: NDArray[np.float32], centers: NDArray[np.float32]) -> NDArray[np.int64]:
-        """The head's own answer."""
+        """The trained centres of an objective, where it has some."""
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        if not isinstance(self.training, TrainingConfig):
+            raise SettingError(f"training={self.training!r} must be a TrainingConfig")
         self.training.check()
-        if self.final_kmeans not in FINAL_KMEANS:
-            raise SettingError(f"final_kmeans={self.final_kmeans!r} is unknown; use one of {', '.join(FINAL_KMEANS)}")
-        if self.augmentation not in AUGMENTATIONS:
-            raise SettingError(f"augmentation={self.augmentation!r} is unknown; use one of {', '.join(AUGMENTATIONS)}")
-        if not 0 < self.augmentation_ratio < 1:
-            raise SettingError(
-                f"augmentation_ratio={self.augmentation_ratio} must lie between 0 and 1: it is a share of words"
-            )
+        check_choice("final_kmeans", self.final_kmeans, FINAL_KMEANS)
+        check_choice("augmentation", self.augmentation, AUGMENTATIONS)
+        check_number("augmentation_ratio", self.augmentation_ratio, above=0, below=1)
 
     def _accepts_embeddings(self) -> str | None:
         return f"{type(self).__name__} trains the encoder on the texts; use FrozenEncoder for fixed vectors"
@@ -87,61 +82,53 @@ class TrainedMethod(EncoderMethod):
         from coterie.training.trainer import Trainer
         from coterie.training.views import Views
 
-        seed, k, counts = self.seed, self.n_clusters, corpus.counts
+        seed, k, counts = self.seed_, self.n_clusters, corpus.counts
+        progress = self.training.progress
         clock = _Clock()
         encoder = self.encoder_ = self._load_encoder()
         tokens = encoder.tokenize(corpus.distinct)
         self._note_truncated(tokens.truncated, corpus)
         clock.lap("load_and_tokenize")
 
-        frozen = encoder.encode_tokens(tokens).cpu().numpy()
+        frozen = encoder.encode_tokens(tokens, progress="embedding" if progress else None).cpu().numpy()
         start = kmeans(frozen, k, weights=counts, seed=seed)
         clock.lap("frozen_kmeans")
 
-        centers = torch.from_numpy(start.centers)
-        stages = self._stages(centers, torch.Generator().manual_seed(seed))
+        def refit(embeddings: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(kmeans(embeddings.cpu().numpy(), k, weights=counts, seed=seed).centers)
+
+        stages = self._stages(torch.from_numpy(start.centers), torch.Generator().manual_seed(seed), refit)
         watch = LabelWatch(start.labels, start.centers, counts, self.training.patience)
-        trainer = Trainer(
-            encoder,
-            Views(encoder, corpus.distinct, tokens, self._augmenters(), seed),
-            tokens,
-            counts,
-            self.training,
-            watch,
-            seed,
-        )
+        views = Views(encoder, corpus.distinct, tokens, self._augmenters(), seed)
+        trainer = Trainer(encoder, views, tokens, counts, self.training, watch, seed)
         self.history_ = trainer.run(stages)
         self.snapshots_ = self.history_.snapshots
         if self.history_.interrupted:
             self._note(f"training was interrupted after {len(self.history_.steps)} steps; this is the model so far")
         clock.lap("training")
 
-        embeddings = encoder.encode_tokens(tokens).cpu().numpy()
-        continued = watch.centers if self.final_kmeans == "continued" else None
-        final = kmeans(embeddings, k, weights=counts, seed=seed, init=continued)
-        self.head_centers_ = self._head_centers(stages[-1].objective)
-        head = final.labels if self.head_centers_ is None else self._head_labels(embeddings, self.head_centers_)
+        embeddings = encoder.encode_tokens(tokens, progress="embedding again" if progress else None).cpu().numpy()
+        final = self._final_partition(embeddings, watch, counts)
         clock.lap("final_kmeans")
         self.timings_ = clock.seconds
+        last_run = stages[len(self.history_.stop_reasons) - 1]
         return Learned(
             embeddings,
             final.centers,
-            other_labels={"head_labels_": head, "initial_labels_": start.labels},
+            initial_labels=start.labels,
+            head_centers=self._head_centers(last_run.objective),
         )
 
-    def _finish(self, corpus: Corpus, learned: Learned, given: bool) -> None:
-        super()._finish(corpus, learned, given)
-        self.kmeans_labels_ = self.labels_
-
-    @abstractmethod
-    def _restore_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Undo ``_state``."""
-
-    def _restore_parts(
-        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
-    ) -> None:
-        super()._restore_parts(folder, state, extra, device)
-        self._restore_state(state)
+    def _final_partition(
+        self, embeddings: NDArray[np.float32], watch: LabelWatch, counts: NDArray[np.int64]
+    ) -> Partition:
+        """k-means on the trained embeddings: the tightest of the continued one and ten fresh starts."""
+        candidates = []
+        if self.final_kmeans in {"best", "continued"}:
+            candidates.append(watch.partition(embeddings))
+        if self.final_kmeans in {"best", "fresh"}:
+            candidates.append(kmeans(embeddings, self.n_clusters, weights=counts, seed=self.seed_))
+        return min(candidates, key=lambda partition: partition.inertia)
 
 
 class _Clock:

@@ -70,7 +70,7 @@ def _different(texts: Iterable[str], wanted: int) -> tuple[str, ...]:
     spare: dict[str, None] = {}
     for text in texts:
         words = set(re.findall(r"\w+", text.lower()))
-        if all(_overlap(words, other) <= TOO_ALIKE for _, other in chosen):
+        if all(text != other and _overlap(words, known) <= TOO_ALIKE for other, known in chosen):
             chosen.append((text, words))
             if len(chosen) == wanted:
                 break

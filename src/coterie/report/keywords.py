@@ -32,16 +32,17 @@ def cluster_keywords(
     membership = sparse.csr_matrix(
         (np.ones(len(rows)), (labels[rows], np.arange(len(rows)))), shape=(n_clusters, len(rows))
     )
-    counts = np.asarray((membership @ table).todense())
-    sizes = counts.sum(axis=1, keepdims=True)
-    weight = np.log1p(sizes.mean() / np.maximum(counts.sum(axis=0), 1))
-    scores = counts / np.maximum(sizes, 1) * weight
-    # Words seen once in a larger cluster are chance: half a count of doubt is taken off each.
-    scores *= np.maximum(counts - 0.5, 0) / np.maximum(counts, 1)
+    counts = (membership @ table).tocsr()
+    sizes = np.asarray(counts.sum(axis=1)).ravel()
+    weight = np.log1p(sizes.mean() / np.maximum(np.asarray(counts.sum(axis=0)).ravel(), 1))
     result = []
-    for row in scores:
-        best = np.argsort(-row, kind="stable")[:n_keywords]
-        result.append(tuple(str(words[i]) for i in best if row[i] > 0))
+    for k in range(n_clusters):
+        places = counts.indices[counts.indptr[k] : counts.indptr[k + 1]]
+        found = counts.data[counts.indptr[k] : counts.indptr[k + 1]]
+        # A word seen once may be chance: half a count of doubt is taken off each.
+        scores = (found - 0.5) / max(sizes[k], 1) * weight[places]
+        best = np.lexsort((places, -scores))[:n_keywords]
+        result.append(tuple(str(words[places[i]]) for i in best))
     return result
 
 

@@ -172,6 +172,20 @@ def short_repr(value: object) -> str:
     return " ".join(_SHORT_REPR.repr(value).split())
 
 
+def require_utf8(cell: str, index: int, where: Callable[[int], str]) -> None:
+    """Raise for half of a surrogate pair, which JSON can carry and no file can hold."""
+    if cell.isascii():
+        return
+    try:
+        cell.encode("utf-8")
+    except UnicodeEncodeError as error:
+        code = ord(cell[error.start])
+        raise InputError(
+            f"{where(index)}: half of a character pair (U+{code:04X}) at position {error.start} cannot "
+            "be written as UTF-8: repair or remove it"
+        ) from None
+
+
 def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
     if not isinstance(cell, str):
         if is_null(cell):
@@ -182,15 +196,7 @@ def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
         )
     if "\0" in cell:
         raise InputError(f"{where(index)}: the text holds a NUL character: remove it ({short_repr(cell)})")
-    if not cell.isascii():
-        try:
-            cell.encode("utf-8")
-        except UnicodeEncodeError as error:
-            code = ord(cell[error.start])
-            raise InputError(
-                f"{where(index)}: half of a character pair (U+{code:04X}) at position {error.start} cannot "
-                "be written as UTF-8: repair or remove it"
-            ) from None
+    require_utf8(cell, index, where)
     # numpy.str_ and other subclasses become plain strings; str() would call their own __str__.
     return cell if type(cell) is str else str.__str__(cell)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from coterie.errors import InputError, SettingError
-from coterie.text.corpus import Corpus, as_corpus, checked_texts, require_some_text, short_repr, type_name
+from coterie.text.corpus import Corpus, as_corpus, checked_texts, require_some_text, require_utf8, short_repr, type_name
 from coterie.text.delimited import DelimitedSource
 from coterie.text.lines import JsonLinesSource, PlainTextSource
 from coterie.text.source import Batch, ColumnChoice, Source, choose_columns, require_column
@@ -125,11 +126,15 @@ def _chunks(source: Source, choice: ColumnChoice, rows: int) -> Iterator[Corpus]
 
 
 def _corpus(source: Source, choice: ColumnChoice, batch: Batch, rows_before: int) -> Corpus:
-    def where(index: int) -> str:
+    def where(index: int, column: str = choice.text) -> str:
         line = "" if batch.lines is None else f" (line {batch.lines[index]})"
-        return f"{source.name}: row {rows_before + index + 1}{line}, column {choice.text!r}"
+        return f"{source.name}: row {rows_before + index + 1}{line}, column {column!r}"
 
     texts = checked_texts(batch.cells[choice.text], where)
+    for name in choice.names:
+        for index, cell in enumerate(batch.cells[name] if name != choice.text else ()):
+            if isinstance(cell, str):
+                require_utf8(cell, index, partial(where, column=name))
     numbers = range(rows_before, rows_before + len(texts))
     return Corpus(
         texts=texts,

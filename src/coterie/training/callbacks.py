@@ -59,4 +59,5 @@ class ProgressBar(Callback):
         self._bar.set_postfix(self._shown)
 
     def on_stage_end(self, reason: str) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from coterie.checks import check_choice, check_number, check_whole
 from coterie.encoders.device import PRECISIONS
 from coterie.errors import SettingError
 
@@ -54,14 +55,14 @@ class TrainingConfig:
 
     batch_size: int | None = None
     max_steps: int | None = 1000
-    max_epochs: int | None = 6
+    max_epochs: int | None = 5
     learning_rate: float = 2e-5
     head_learning_rate: float = 5e-4
     accumulate: int = 1
     precision: str = "auto"
     fresh_views: bool = True
     length_pool: int = 8
-    check_every: int = 2
+    check_every: int = 1
     tolerance: float = 0.01
     patience: int = 2
     max_grad_norm: float | None = None
@@ -81,25 +82,21 @@ class TrainingConfig:
     def check(self) -> None:
         """Raise :class:`SettingError` for a value that cannot work."""
         if self.batch_size is not None:
-            _at_least("batch_size", self.batch_size, 2)
+            check_whole("training.batch_size", self.batch_size, least=2)
         for name in ("accumulate", "length_pool", "patience"):
-            _at_least(name, getattr(self, name), 1)
+            check_whole(f"training.{name}", getattr(self, name), least=1)
         for name in ("check_every", "snapshot_every"):
-            _at_least(name, getattr(self, name), 0)
+            check_whole(f"training.{name}", getattr(self, name), least=0)
         for name in ("learning_rate", "head_learning_rate"):
-            if not getattr(self, name) > 0:
-                raise SettingError(f"training.{name}={getattr(self, name)} must be above 0")
-        if not 0 <= self.tolerance < 1:
-            raise SettingError(f"training.tolerance={self.tolerance} must lie in [0, 1): it is a share of the texts")
+            check_number(f"training.{name}", getattr(self, name), above=0)
+        check_number("training.tolerance", self.tolerance, least=0, below=1)
+        if self.max_grad_norm is not None:
+            check_number("training.max_grad_norm", self.max_grad_norm, above=0)
         if self.max_steps is None and self.max_epochs is None:
             raise SettingError("training.max_steps and training.max_epochs are both None; set at least one")
         for name in ("max_steps", "max_epochs"):
             if getattr(self, name) is not None:
-                _at_least(name, getattr(self, name), 1)
-        if self.precision not in PRECISIONS:
-            raise SettingError(f"training.precision={self.precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
-
-
-def _at_least(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SettingError(f"training.{name}={value!r} must be a whole number of at least {least}")
+                check_whole(f"training.{name}", getattr(self, name), least=1)
+        for name in ("fresh_views", "progress"):
+            check_choice(f"training.{name}", getattr(self, name), (True, False))
+        check_choice("training.precision", self.precision, PRECISIONS)

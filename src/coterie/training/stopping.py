@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.assignment import align_labels
-from coterie.clustering.kmeans import kmeans
+from coterie.clustering.kmeans import Partition, kmeans
 
 
 class LabelWatch:
@@ -25,11 +24,14 @@ class LabelWatch:
         self._patience = patience
         self._calm = 0
 
+    def partition(self, embeddings: NDArray[np.float32]) -> Partition:
+        """k-means of ``embeddings`` continued from the last look; changes nothing here."""
+        return kmeans(embeddings, len(self.centers), weights=self._weights, init=self.centers, max_iter=100)
+
     def look(self, embeddings: NDArray[np.float32], tolerance: float) -> float:
         """Share of the corpus that changed cluster since the last look."""
-        partition = kmeans(embeddings, len(self.centers), weights=self._weights, init=self.centers, max_iter=100)
-        labels = align_labels(partition.labels, self.labels, len(self.centers), self._weights)
-        change = float(self._weights[labels != self.labels].sum() / self._weights.sum())
+        partition = self.partition(embeddings)
+        change = float(self._weights[partition.labels != self.labels].sum() / self._weights.sum())
         self._calm = self._calm + 1 if change < tolerance else 0
         self.labels, self.centers = partition.labels, partition.centers
         return change

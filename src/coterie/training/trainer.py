@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -63,6 +64,7 @@ class Trainer:
         self.dtype = resolve_precision(config.precision, self.device)
         self.history = History()
         self.callbacks = [*callbacks, *([ProgressBar()] if config.progress else [])]
+        self._counts = weights.astype(np.float64)
         self._weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
         self._generator = np.random.default_rng(seed)
         self._seed = seed
@@ -76,14 +78,16 @@ class Trainer:
 
     def run(self, stages: Sequence[Stage]) -> History:
         """Train through ``stages``; Ctrl-C ends training cleanly with the model so far."""
-        forked = [self.device] if self.device.type == "cuda" else []
-        # Dropout draws from torch's global generator: seed it for this run alone.
-        with torch.random.fork_rng(devices=forked):
-            torch.manual_seed(self._seed)
+        with seeded(self._seed):
             if self.config.snapshot_every:
                 self._take_snapshot("start", self.embed_corpus())
+            cap, planned, shares = self._cap(), 0, 0.0
             for stage in stages:
-                self._run_stage(stage)
+                shares += stage.share
+                # The stages' caps add up to the whole, whatever rounding does to each.
+                until = round(cap * shares / sum(each.share for each in stages))
+                self._run_stage(stage, until - planned)
+                planned = until
                 if self.history.interrupted:
                     break
         self.encoder.eval()
@@ -95,19 +99,17 @@ class Trainer:
         """Embeddings of all distinct texts as the encoder is now, in the training precision."""
         return self.encoder.encode_tokens(self.tokens, self.dtype)
 
-    def _run_stage(self, stage: Stage) -> None:
-        objective = stage.objective.to(self.device)
-        objective.start(self.embed_corpus)
-        optimizer = self._optimizer(objective)
-        total = self._total_steps(stage.share)
+    def _run_stage(self, stage: Stage, total: int) -> None:
         self.watch.start_over()
-        for callback in self.callbacks:
-            callback.on_stage_start(stage.name, total)
         reason = "interrupted"
         try:
-            reason = self._epochs(stage, objective, optimizer, total)
+            for callback in self.callbacks:
+                callback.on_stage_start(stage.name, total)
+            objective = stage.objective.to(self.device)
+            objective.start(self.embed_corpus)
+            reason = self._epochs(stage, objective, self._optimizer(objective), total)
         except KeyboardInterrupt:
-            optimizer.zero_grad(set_to_none=True)
+            pass  # keep what was learned so far
         finally:
             self._read_terms()
             self.history.stop_reasons[stage.name] = reason
@@ -148,9 +150,11 @@ class Trainer:
         optimizer.zero_grad(set_to_none=True)
         # Two texts a part at least: a contrastive loss has nothing to contrast in one.
         n_parts = max(1, min(self.config.accumulate, len(rows) // 2))
+        whole = self._counts[rows].sum()
         sums: dict[str, Tensor] = {}
         for part in np.array_split(rows, n_parts):
-            share = len(part) / len(rows)
+            # A part's loss is a mean over its weights; the batch's mean weighs the parts by theirs.
+            share = float(self._counts[part].sum() / whole)
             terms = self._forward(objective, part)
             (terms.total * share).backward()
             for name, value in terms.named.items():
@@ -180,18 +184,22 @@ class Trainer:
         if not check_due and not snapshot_due:
             return False
         embeddings = self.embed_corpus()
-        change = self.watch.look(embeddings.cpu().numpy(), config.tolerance)
-        self.history.checks.append({"stage": stage, "epoch": self._epoch, "step": self._step, "label_change": change})
-        for callback in self.callbacks:
-            callback.on_check(change)
+        if check_due:
+            change = self.watch.look(embeddings.cpu().numpy(), config.tolerance)
+            self.history.checks.append(
+                {"stage": stage, "epoch": self._epoch, "step": self._step, "label_change": change}
+            )
+            for callback in self.callbacks:
+                callback.on_check(change)
         if snapshot_due:
             self._take_snapshot(stage, embeddings)
         return check_due and self.watch.settled
 
     def _take_snapshot(self, stage: str, embeddings: Tensor) -> None:
-        self.history.snapshots.append(
-            Snapshot(stage, self._epoch, self._step, embeddings.cpu().numpy(), self.watch.labels.copy())
-        )
+        """Embeddings and their k-means labels; taking one changes nothing about the run."""
+        vectors = embeddings.cpu().numpy()
+        labels = self.watch.partition(vectors).labels
+        self.history.snapshots.append(Snapshot(stage, self._epoch, self._step, vectors, labels))
 
     def _read_terms(self) -> None:
         """Move the terms of the last steps (all of one stage) from the device into the history, in one transfer."""
@@ -203,14 +211,15 @@ class Trainer:
             self.history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})
         self._unread.clear()
 
-    def _total_steps(self, share: float) -> int:
+    def _cap(self) -> int:
+        """Steps of the whole run at most."""
         per_epoch = max(1, -(-len(self.tokens) // self._batch_size))
         caps = []
         if self.config.max_steps is not None:
             caps.append(self.config.max_steps)
         if self.config.max_epochs is not None:
             caps.append(self.config.max_epochs * per_epoch)
-        return max(1, round(min(caps) * share))
+        return min(caps)
 
     def _optimizer(self, objective: Objective) -> torch.optim.Optimizer:
         groups = [
@@ -219,6 +228,20 @@ class Trainer:
         ]
         fused = self.device.type in {"cuda", "cpu"}
         return torch.optim.Adam([group for group in groups if group["params"]], fused=fused)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's global generators (dropout draws from them) and put them back afterwards."""
+    on_mps = torch.backends.mps.is_available()
+    mps_state = torch.mps.get_rng_state() if on_mps else None
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            if mps_state is not None:
+                torch.mps.set_rng_state(mps_state)
 
 
 def _trainable(module: nn.Module) -> list[nn.Parameter]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import SettingError
-from coterie.methods.base import Learned
 from coterie.methods.baselines.partition import PartitionMixin
 from coterie.methods.encoding import EncoderMethod
+from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
+
+if TYPE_CHECKING:
+    from coterie.encoders.transformer import TransformerEncoder
 
 
 class FrozenEncoder(PartitionMixin, EncoderMethod):
@@ -36,9 +40,9 @@ class FrozenEncoder(PartitionMixin, EncoderMethod):
     Examples
     --------
     >>> from coterie import FrozenEncoder
-    >>> texts = ["late parcel", "parcel is late", "forgot my password", "password reset", "late again", "new password"]
+    >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
     >>> FrozenEncoder(n_clusters=2).fit(texts).labels_
-    array([0, 0, 1, 1, 0, 1])
+    array([0, 0, 0, 1, 1])
     """
 
     def __init__(
@@ -69,18 +73,24 @@ class FrozenEncoder(PartitionMixin, EncoderMethod):
             tokens = self.encoder_.tokenize(corpus.distinct)
             self._note_truncated(tokens.truncated, corpus)
             vectors = self.encoder_.encode_tokens(tokens).cpu().numpy()
+        else:
+            vectors = self._prepare(vectors)
         return self._partition(vectors, corpus.counts)
 
     def _accepts_embeddings(self) -> str | None:
         return None
 
-    def _encode(self, texts: Sequence[str]) -> Any:
+    def _encode(self, texts: Sequence[str]) -> Encoded:
         if self.from_embeddings_:
             raise SettingError("this model was fitted on given embeddings and has no encoder; pass embeddings=")
-        return self._prepare(super()._encode(texts))
+        return super()._encode(texts)
 
-    def _encode_alone(self, texts: Sequence[str]) -> Any:
-        return self._prepare(super()._encode_alone(texts))
+    def _load_encoder(self) -> TransformerEncoder:
+        encoder = super()._load_encoder()
+        if self.clusterer == "spherical":
+            # Unit length belongs to the vectors then, also in the saved folder.
+            encoder.settings = replace(encoder.settings, normalize=True)
+        return encoder
 
     def _save_parts(self, folder: Path) -> dict[str, Any]:
         if not self.from_embeddings_:

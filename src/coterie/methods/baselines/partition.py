@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.checks import check_choice
 from coterie.clustering.agglomerative import LINKAGES, linkage_labels
 from coterie.clustering.kmeans import centroids, kmeans, spherical_kmeans, unit_rows
-from coterie.errors import SettingError
-from coterie.methods.base import ClusteringMethod, Learned
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.results import Learned
 
 CLUSTERERS = ("kmeans", "spherical", *LINKAGES)
 
@@ -22,8 +23,7 @@ class PartitionMixin(ClusteringMethod):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.clusterer not in CLUSTERERS:
-            raise SettingError(f"clusterer={self.clusterer!r} is unknown; use one of {', '.join(CLUSTERERS)}")
+        check_choice("clusterer", self.clusterer, CLUSTERERS)
 
     def _prepare(self, features: Any) -> Any:
         """Vectors as the clustering sees them: of unit length for spherical k-means."""
@@ -37,4 +37,4 @@ class PartitionMixin(ClusteringMethod):
             centers = centroids(features, labels, k, counts).astype(np.float32)
             return Learned(features, centers, labels)
         run = kmeans if self.clusterer == "kmeans" else spherical_kmeans
-        return Learned(features, run(features, k, weights=counts, seed=self.seed).centers)
+        return Learned(features, run(features, k, weights=counts, seed=self.seed_).centers)

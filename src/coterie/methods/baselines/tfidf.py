@@ -28,9 +28,9 @@ class TfIdf(WordMethod):
     Examples
     --------
     >>> from coterie import TfIdf
-    >>> texts = ["late parcel", "parcel is late", "forgot my password", "password reset", "late again", "new password"]
+    >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
     >>> TfIdf(n_clusters=2).fit(texts).labels_
-    array([0, 0, 1, 1, 0, 1])
+    array([0, 0, 0, 1, 1])
     """
 
     weighting: ClassVar[str] = "tfidf"

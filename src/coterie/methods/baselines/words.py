@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import SettingError
-from coterie.methods.base import Learned
+from coterie.checks import check_choice, check_whole
 from coterie.methods.baselines.partition import PartitionMixin
+from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
@@ -28,10 +28,8 @@ class WordMethod(PartitionMixin):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.max_features < 1:
-            raise SettingError(f"max_features={self.max_features}: at least 1 word is needed")
-        if self.stop_words not in (None, "english"):
-            raise SettingError(f"stop_words={self.stop_words!r} is unknown; use None or 'english'")
+        check_whole("max_features", self.max_features, least=1)
+        check_choice("stop_words", self.stop_words, (None, "english"))
 
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
         from coterie.encoders.words import WordSpace
@@ -49,8 +47,8 @@ class WordMethod(PartitionMixin):
             self._note(f"{n_blank:,} distinct texts hold none of the {self.words_.dimension:,} words counted")
         return self._partition(features, corpus.counts)
 
-    def _encode(self, texts: Sequence[str]) -> Any:
-        return self._prepare(self.words_.encode(texts))
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        return Encoded(self._prepare(self.words_.encode(texts)))
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {} if self.words_.idf is None else {"idf": self.words_.idf}

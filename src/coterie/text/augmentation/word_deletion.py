@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.errors import SettingError
+from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter
 
 
@@ -15,19 +15,18 @@ from coterie.text.augmentation.base import Augmenter
 class WordDeletion(Augmenter):
     """Leave out each word with probability ``ratio``; at least one word stays.
 
-    Words are what white space separates. A text of one word stays as it is.
+    Words are what white space separates: a text of one word, or in a script without spaces, stays as it is.
     """
 
     ratio: float = 0.2
 
     def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
-        if not 0 < self.ratio < 1:
-            raise SettingError(f"ratio={self.ratio} is not a share of words; use a number between 0 and 1")
+        check_number("ratio", self.ratio, above=0, below=1)
         result = []
         for text in texts:
             words = text.split()
             kept = generator.random(len(words)) >= self.ratio
-            if not kept.any():
+            if len(words) and not kept.any():
                 kept[generator.integers(len(words))] = True
             result.append(text if kept.all() else " ".join(w for w, keep in zip(words, kept, strict=True) if keep))
         return result

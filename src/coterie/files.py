@@ -1,0 +1,57 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """A scratch folder beside ``target`` that takes its place if the block succeeds, and vanishes if not."""
+    target = Path(os.path.abspath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        if target.is_dir():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+            os.replace(target, old / "folder")
+            try:
+                os.replace(scratch, target)
+            except BaseException:
+                os.replace(old / "folder", target)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.replace(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[IO[str]]:
+    """A text file that takes ``target``'s place if the block succeeds, and vanishes if not."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
+            yield stream
+        scratch.chmod(0o644)
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON as people read it: indented, UTF-8, a newline at the end."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

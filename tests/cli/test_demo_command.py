@@ -1,0 +1,85 @@
+"""``coterie demo`` on the bundled sample, with a tiny encoder in place of the real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import RUN_FILES, Outcome, column, done, read_header, read_json, read_rows
+from conftest import grouped_texts
+
+from coterie.cli import settings
+from coterie.datasets.loading import find_dataset
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str, Any]]:
+    """What the demo asks for; the method is built with a tiny encoder and two steps."""
+    requests: list[dict[str, Any]] = []
+    build = settings.build_method
+
+    def build_small(
+        name: str, n_clusters: int, seed: int, chosen: Mapping[str, Any], common: Mapping[str, Any]
+    ) -> object:
+        requests.append({"name": name, "n_clusters": n_clusters, "seed": seed, **chosen, **common})
+        small = {**chosen, "encoder": str(tiny_encoder), "training.max_steps": 2}
+        return build(name, n_clusters, seed, small, common)
+
+    monkeypatch.setattr(settings, "build_method", build_small)
+    return requests
+
+
+def check_run(run: Path) -> None:
+    sample = find_dataset("support")
+    assert sample is not None
+    assert {path.name for path in run.iterdir()} == RUN_FILES
+    assert read_header(run / "assignments.csv") == ["row", "id", "cluster", "confidence", "status", "text"]
+    assert column(run / "assignments.csv", "id") == column(sample, "id")
+    assert column(run / "assignments.csv", "text") == column(sample, "text")
+    assert read_json(run / "run.json")["rows"] == len(read_rows(sample))
+
+
+def last_lines(outcome: Outcome) -> list[str]:
+    return outcome.out.rstrip("\n").split("\n")[-3:]
+
+
+def test_the_demo_clusters_the_sample_and_says_how_well(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    outcome = done("demo", "-o", run, "--seed", 4, "--device", "cpu")
+    assert len(asked) == 1
+    assert asked[0].items() >= {"name": "sccl", "n_clusters": 12, "seed": 4, "device": "cpu"}.items()
+    check_run(run)
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+    assert read_json(run / "run.json")["seed"] == 4
+    assert "671 rows from the bundled sample 'support'; 12 clusters by sccl" in outcome.err
+
+    sample = find_dataset("support")
+    assert sample is not None
+    options = ("--labels", sample.with_name("topics.csv"), "--label-column", "topic", "--id-column", "id", "--json")
+    scores = json.loads(done("evaluate", run / "assignments.csv", *options).out)
+    wrote, against, now = last_lines(outcome)
+    assert wrote.startswith(f"Wrote {run}/ ")
+    assert against == (
+        f"Against the sample's own 12 topics, which were not used: accuracy {100 * scores['accuracy']:.0f} %, "
+        f"NMI {100 * scores['nmi']:.0f} %."
+    )
+    assert now.startswith("Now your own texts: coterie fit FILE.csv -k 20 -o run;")
+    assert now.endswith(f"coterie predict {run} NEW.csv -o OUT.csv")
+
+
+def test_the_demo_writes_demo_run_here(
+    asked: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done("demo")
+    check_run(tmp_path / "demo-run")
+    before = (tmp_path / "demo-run" / "assignments.csv").stat().st_mtime_ns
+    done("demo", "--overwrite")
+    assert (tmp_path / "demo-run" / "assignments.csv").stat().st_mtime_ns > before
+    # What the last line promises: the run takes new texts.
+    (tmp_path / "new.csv").write_text("text\n" + "\n".join(grouped_texts(5)[0]) + "\n")
+    done("predict", "demo-run", "new.csv", "-q", "-o", "out.csv")
+    assert len(read_rows(tmp_path / "out.csv")) == 5

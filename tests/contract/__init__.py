@@ -1,0 +1,1 @@
+"""The contract: what every registered method must do, checked on a tiny encoder."""

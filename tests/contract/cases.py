@@ -1,0 +1,95 @@
+"""Every registered method in every clustering it offers, and the texts that all of them get."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from conftest import grouped_texts
+from numpy.typing import NDArray
+
+from coterie import TrainingConfig
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.registry import METHODS, MethodInfo
+
+K = 3
+# The first is the default, and the two k-means have centres that decide labels_.
+CLUSTERERS = ("kmeans", "spherical", "ward", "average")
+LINKAGES = ("ward", "average")
+FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
+
+DISTINCT = grouped_texts(24)[0]
+# Empty rows of all kinds in the middle, repeats of the first texts afterwards.
+ROWS: list[str | None] = [*DISTINCT[:10], "", None, " \t\n", *DISTINCT[10:], *DISTINCT[:5], DISTINCT[0]]
+IS_EMPTY = np.array([text is None or not text.strip() for text in ROWS])
+# Texts never seen in fitting: of unlike lengths, unknown words, longer than any encoder here takes.
+UNSEEN = [*grouped_texts(20, seed=9)[0], "parcel", "xyzzy", "?!", "where is my refund " * 30, "Äpfel 日本語 🙂"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method with the settings that make it fast, and the one choice that varies."""
+
+    info: MethodInfo
+    clusterer: str | None
+
+    def __str__(self) -> str:
+        return self.info.name if self.clusterer is None else f"{self.info.name}-{self.clusterer}"
+
+    @property
+    def parameters(self) -> list[str]:
+        return list(inspect.signature(self.info.load()).parameters)
+
+    @property
+    def has_encoder(self) -> bool:
+        return "encoder" in self.parameters
+
+    @property
+    def is_linkage(self) -> bool:
+        return self.clusterer in LINKAGES
+
+    def make(self, folder: Path, *, n_clusters: Any = K, **settings: Any) -> ClusteringMethod:
+        """The estimator, not fitted; ``folder`` is its encoder's, where it has one."""
+        chosen: dict[str, Any] = {"n_clusters": n_clusters}
+        if self.clusterer is not None:
+            chosen["clusterer"] = self.clusterer
+        if self.has_encoder:
+            chosen |= {"encoder": str(folder), "device": "cpu"}
+        if "training" in self.parameters:
+            chosen["training"] = FAST_TRAINING
+        return self.info.load()(**{**chosen, **settings})
+
+
+def _cases() -> list[Case]:
+    cases = []
+    for info in METHODS:
+        offers = "clusterer" in inspect.signature(info.load()).parameters
+        cases += [Case(info, name) for name in CLUSTERERS] if offers else [Case(info, None)]
+    return cases
+
+
+CASES = _cases()
+# One case a method, for what does not depend on the clustering.
+METHOD_CASES = [case for case in CASES if case.clusterer in (None, CLUSTERERS[0])]
+ENCODER_CASES = [case for case in METHOD_CASES if case.has_encoder]
+TRAINED_CASES = [case for case in METHOD_CASES if case.info.trains_encoder]
+
+
+def dense(vectors: Any) -> NDArray[Any]:
+    """Dense or sparse vectors as an array."""
+    from scipy import sparse
+
+    return vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
+
+
+def training(**settings: Any) -> TrainingConfig:
+    """The fast training configuration with something changed."""
+    return replace(FAST_TRAINING, **settings)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below ``folder``, to see whether anything was touched."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

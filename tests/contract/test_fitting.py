@@ -1,0 +1,257 @@
+"""What fit leaves behind, and what it leaves alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coterie.errors import InputError
+from coterie.methods.base import ClusteringMethod
+
+from .cases import DISTINCT, IS_EMPTY, ROWS, UNSEEN, Case, K, dense, training
+
+
+def test_fit_returns_self_and_changes_neither_texts_nor_parameters(case: Case, tiny_encoder: Path) -> None:
+    model = case.make(tiny_encoder)
+    texts = list(ROWS)
+    before = model.get_params(deep=False)
+    copies = deepcopy(before)
+    assert model.fit(texts) is model
+    assert texts == ROWS
+    after = model.get_params(deep=False)
+    assert all(after[name] is value for name, value in before.items())
+    assert after == copies
+
+
+def test_labels(fitted: ClusteringMethod) -> None:
+    labels = fitted.labels_
+    assert labels.dtype == np.int64
+    assert labels.shape == (len(ROWS),)
+    np.testing.assert_array_equal(labels == -1, IS_EMPTY)
+    assert labels.max() < K
+    sizes = np.bincount(labels[~IS_EMPTY], minlength=K)
+    assert (np.diff(sizes) <= 0).all(), sizes
+    assert (sizes > 0).all(), sizes
+
+
+def test_confidence_and_distance(fitted: ClusteringMethod) -> None:
+    confidence = fitted.confidence_
+    assert confidence.dtype == np.float64
+    assert confidence.shape == (len(ROWS),)
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+    assert (confidence[IS_EMPTY] == 0).all()
+    assert (confidence > 0).any()
+    np.testing.assert_array_equal(np.isnan(fitted.center_distance_), IS_EMPTY)
+    own = fitted.cluster_centers_[fitted.labels_[~IS_EMPTY]]
+    measured = np.linalg.norm(dense(fitted.transform(ROWS))[~IS_EMPTY] - own, axis=1)
+    np.testing.assert_allclose(fitted.center_distance_[~IS_EMPTY], measured, atol=1e-4)
+
+
+def test_centres_are_the_weighted_means_of_their_rows(case: Case, fitted: ClusteringMethod) -> None:
+    vectors = dense(fitted.transform(ROWS))
+    assert fitted.cluster_centers_.shape == (K, vectors.shape[1])
+    for k in range(K):
+        mean = vectors[fitted.labels_ == k].mean(axis=0)
+        if case.clusterer == "spherical":
+            mean = mean / np.linalg.norm(mean)
+        np.testing.assert_allclose(fitted.cluster_centers_[k], mean, atol=1e-4)
+
+
+def test_fit_predict_is_the_labels(case: Case, fitted: ClusteringMethod, tiny_encoder: Path) -> None:
+    model = case.make(tiny_encoder)
+    labels = model.fit_predict(ROWS, y=np.arange(len(ROWS)))
+    np.testing.assert_array_equal(labels, model.labels_)
+    # Also: the same seed gives the same clusters, and y is ignored.
+    np.testing.assert_array_equal(labels, fitted.labels_)
+    np.testing.assert_allclose(model.cluster_centers_, fitted.cluster_centers_, atol=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["permuted", "random", "too short"])
+def test_y_is_ignored(method_case: Case, tiny_encoder: Path, noise: str) -> None:
+    plain = method_case.make(tiny_encoder).fit(ROWS)
+    generator = np.random.default_rng(0)
+    y = {
+        "permuted": generator.permutation(plain.labels_),
+        "random": generator.normal(size=len(ROWS)),
+        "too short": ["a"],
+    }[noise]
+    other = method_case.make(tiny_encoder).fit(ROWS, y)
+    np.testing.assert_array_equal(other.labels_, plain.labels_)
+    np.testing.assert_allclose(other.confidence_, plain.confidence_, atol=1e-6)
+
+
+@pytest.fixture
+def _unusual_random_states() -> Iterator[None]:
+    """States no fit could leave behind by seeding, so that a seed that stays is seen; put back afterwards."""
+    import torch
+
+    kept = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        random.seed(987_654_321)
+        np.random.seed(987_654_321)
+        torch.manual_seed(987_654_321)
+        yield
+    random.setstate(kept[0])
+    np.random.set_state(kept[1])
+
+
+@pytest.mark.usefixtures("_unusual_random_states")
+def test_global_random_states_are_untouched(case: Case, tiny_encoder: Path, tmp_path: Path) -> None:
+    import torch
+
+    import coterie
+
+    before = (random.getstate(), np.random.get_state(), torch.get_rng_state(), torch.get_num_threads())
+    model = case.make(tiny_encoder).fit(ROWS)
+    model.predict(UNSEEN)
+    model.save_pretrained(tmp_path / "model")
+    coterie.load(tmp_path / "model").transform(UNSEEN)
+    assert random.getstate() == before[0]
+    after = np.random.get_state()
+    assert after[0] == before[1][0] and after[2:] == before[1][2:]
+    np.testing.assert_array_equal(after[1], before[1][1])
+    assert torch.equal(torch.get_rng_state(), before[2])
+    assert torch.get_num_threads() == before[3]
+
+
+@pytest.mark.usefixtures("_unusual_random_states")
+def test_an_encoder_without_pooler_leaves_the_random_state_alone(
+    encoder_case: Case, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    """Such weights are the rule for masked language models; the missing layer is drawn on loading."""
+    import torch
+    from transformers import AutoTokenizer, BertModel
+
+    BertModel.from_pretrained(tiny_encoder, add_pooling_layer=False).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_encoder).save_pretrained(tmp_path)
+    before = torch.get_rng_state()
+    encoder_case.make(tmp_path).fit(ROWS)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_global_seeds_change_nothing(method_case: Case, tiny_encoder: Path) -> None:
+    import torch
+
+    results = []
+    for seed in (1, 2):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            kept = np.random.get_state()
+            np.random.seed(seed)
+            results.append(method_case.make(tiny_encoder).fit(ROWS))
+            np.random.set_state(kept)
+    np.testing.assert_array_equal(results[0].labels_, results[1].labels_)
+    np.testing.assert_allclose(results[0].cluster_centers_, results[1].cluster_centers_, atol=1e-6)
+
+
+def test_without_a_seed_it_fits_all_the_same(method_case: Case, tiny_encoder: Path) -> None:
+    labels = method_case.make(tiny_encoder, random_state=None).fit(ROWS).labels_
+    np.testing.assert_array_equal(labels == -1, IS_EMPTY)
+
+
+def test_duplicates_share_a_cluster(fitted: ClusteringMethod) -> None:
+    by_text: dict[str | None, set[int]] = {}
+    for text, label in zip(ROWS, fitted.labels_, strict=True):
+        by_text.setdefault(text, set()).add(int(label))
+    assert all(len(labels) == 1 for labels in by_text.values())
+
+
+def test_it_does_not_matter_where_duplicates_stand(case: Case, tiny_encoder: Path) -> None:
+    counts = {text: 1 + 4 * (i % 5 == 0) for i, text in enumerate(DISTINCT)}
+    adjacent = [text for text in DISTINCT for _ in range(counts[text])]
+    at_the_end = [*DISTINCT, *(text for text in DISTINCT for _ in range(counts[text] - 1))]
+    results = []
+    for texts in (adjacent, at_the_end):
+        model = case.make(tiny_encoder).fit(texts)
+        results.append(dict(zip(texts, model.labels_.tolist(), strict=True)))
+        assert any("repeat" in note and f"{len(texts) - len(DISTINCT)}" in note for note in model.notes_)
+    assert results[0] == results[1]
+
+
+def test_empty_rows_change_nothing_for_the_others(case: Case, fitted: ClusteringMethod, tiny_encoder: Path) -> None:
+    full = [text for text, is_empty in zip(ROWS, IS_EMPTY, strict=True) if not is_empty]
+    model = case.make(tiny_encoder).fit(full)
+    np.testing.assert_array_equal(model.labels_, fitted.labels_[~IS_EMPTY])
+    assert any(f"{IS_EMPTY.sum()} of {len(ROWS)}" in note for note in fitted.notes_)
+    assert not any("empty" in note for note in model.notes_)
+
+
+def test_linkage_says_how_often_predict_differs(case: Case, fitted: ClusteringMethod) -> None:
+    if not case.is_linkage:
+        assert "predict_agreement_" not in vars(fitted)
+        return
+    same = fitted.predict(ROWS)[~IS_EMPTY] == fitted.labels_[~IS_EMPTY]
+    assert fitted.predict_agreement_ == pytest.approx(same.mean())
+    assert any("nearest" in note and f"{1 - same.mean():.1%}" in note for note in fitted.notes_)
+
+
+def test_history(case: Case, fitted: ClusteringMethod) -> None:
+    steps = fitted.history_.steps
+    if not case.info.trains_encoder:
+        assert steps == []
+        return
+    assert len(steps) == 2
+    for record in steps:
+        terms = [value for name, value in record.items() if name not in {"stage", "epoch", "step"}]
+        assert terms and np.isfinite(terms).all()
+    assert len(fitted.history_.term("loss")) == len(steps)
+
+
+def test_training_reaches_every_parameter_of_the_encoder(trained_case: Case, tiny_encoder: Path) -> None:
+    from coterie.encoders.transformer import TransformerEncoder
+
+    before = dict(TransformerEncoder.load(tiny_encoder).named_parameters())
+    model = trained_case.make(tiny_encoder, training=training(learning_rate=1e-2)).fit(DISTINCT)
+    for name, parameter in model.encoder_.named_parameters():  # type: ignore[attr-defined]
+        # Adding a constant to all keys leaves attention as it is: their bias has no gradient by its nature.
+        if not name.endswith("key.bias"):
+            assert parameter.isfinite().all()
+            assert (parameter != before[name]).any() == parameter.requires_grad, name
+
+
+@pytest.mark.parametrize("batch_size", [2, 64, None])
+def test_few_texts(method_case: Case, tiny_encoder: Path, batch_size: int | None) -> None:
+    """Three texts: fewer than a batch, or batches with one text left over."""
+    trains = method_case.info.trains_encoder
+    settings = {"training": training(batch_size=batch_size, max_steps=3)} if trains else {}
+    for k in (2, 3):
+        model = method_case.make(tiny_encoder, n_clusters=k, **settings).fit(DISTINCT[:3])
+        assert set(model.labels_.tolist()) == set(range(k))
+        assert np.isfinite(model.history_.term("loss")).all()
+
+
+def test_texts_with_equal_vectors_may_leave_clusters_empty(case: Case, tiny_encoder: Path) -> None:
+    """Distinct texts that no encoder here tells apart: an honest note instead of a crash."""
+    texts = ["late parcel", "LATE parcel", "Late Parcel", "late PARCEL", "lost password"]
+    model = case.make(tiny_encoder).fit(texts)
+    n_used = len(set(model.labels_.tolist()))
+    assert any("stayed empty" in note for note in model.notes_) == (n_used < K)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert ((model.confidence_ >= 0) & (model.confidence_ <= 1)).all()
+    if not case.is_linkage:
+        np.testing.assert_array_equal(model.predict(texts), model.labels_)
+
+
+def test_refitting_forgets_the_first_fit(case: Case, tiny_encoder: Path) -> None:
+    other = {"clusterer": "kmeans" if case.is_linkage else "ward"} if case.clusterer else {}
+    fresh = case.make(tiny_encoder, **other).fit(UNSEEN)
+    again = case.make(tiny_encoder).fit(ROWS).set_params(**other).fit(UNSEEN)
+    np.testing.assert_array_equal(again.labels_, fresh.labels_)
+    assert again.notes_ == fresh.notes_
+    assert len(again.history_.steps) == len(fresh.history_.steps)
+    assert set(vars(again)) == set(vars(fresh))
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(method_case: Case, tiny_encoder: Path) -> None:
+    model = method_case.make(tiny_encoder).fit(ROWS)
+    labels, notes = model.labels_.copy(), model.notes_
+    with pytest.raises(InputError):
+        model.fit(["one text"])
+    np.testing.assert_array_equal(model.labels_, labels)
+    assert model.notes_ == notes
+    np.testing.assert_array_equal(model.predict(ROWS) == -1, IS_EMPTY)

@@ -1,0 +1,176 @@
+"""Parameters: the constructor stores, fit checks, scikit-learn's tools work."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.base import clone
+
+from coterie import TrainingConfig
+from coterie.errors import NotFittedError, SettingError
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.registry import METHODS
+
+from .cases import DISTINCT, METHOD_CASES, TRAINED_CASES, Case, training
+
+# Values that cannot work, for every parameter of any method.
+NONSENSE: dict[str, list[Any]] = {
+    "n_clusters": ["3", True, None, 2.5, 0, 1, -2],
+    "random_state": ["seed", 1.5, -1],
+    "clusterer": ["no such", None],
+    "max_features": ["many", 0, 1.5],
+    "stop_words": ["no such", 3],
+    "encoder": [3, None],
+    "pooling": ["no such", None],
+    "normalize": ["no such", None],
+    "max_length": ["long", 2, 10.5],
+    "device": ["no such", None],
+    "temperature": ["hot", None, 0, -1.0, math.nan],
+    "eta": ["much", None, -1.0, math.nan, math.inf],
+    "alpha": ["some", None, 0, math.nan],
+    "radius": ["wide", None, 0, -1.0, math.nan, math.inf],
+    "variant": ["no such", None],
+    "augmentation": ["no such", None],
+    "augmentation_ratio": ["some", None, 0, 1, math.nan],
+    "final_kmeans": ["no such", None],
+    "training": ["fast", None, {"max_steps": 2}],
+}
+TRAINING_NONSENSE: dict[str, list[Any]] = {
+    "batch_size": ["8", 1, True, 8.5],
+    "max_steps": ["2", 0],
+    "max_epochs": ["2", 0],
+    "learning_rate": ["slow", None, 0, math.nan, math.inf],
+    "head_learning_rate": ["slow", None, 0, math.nan, math.inf],
+    "accumulate": ["2", 0],
+    "precision": ["float8", None],
+    "length_pool": ["8", 0],
+    "check_every": ["2", -1],
+    "tolerance": ["low", None, -0.1, 1.0, math.nan],
+    "patience": ["2", 0],
+    "max_grad_norm": ["one", 0, -1.0, math.nan],
+    "snapshot_every": ["2", -1],
+    "fresh_views": ["sometimes", None],
+    "progress": ["sometimes", None],
+}
+
+BAD_SETTINGS = [
+    pytest.param(case, name, value, id=f"{case.info.name}-{name}={value!r}")
+    for case in METHOD_CASES
+    for name in case.parameters
+    for value in NONSENSE.get(name, [])
+]
+BAD_TRAINING = [
+    pytest.param(case, name, value, id=f"{case.info.name}-{name}={value!r}")
+    for case in TRAINED_CASES
+    for name, values in TRAINING_NONSENSE.items()
+    for value in values
+]
+
+
+def test_every_parameter_has_values_that_cannot_work() -> None:
+    named = {name for info in METHODS for name in inspect.signature(info.load()).parameters}
+    assert named <= set(NONSENSE)
+    assert {field.name for field in fields(TrainingConfig)} == set(TRAINING_NONSENSE)
+
+
+def test_the_constructor_only_stores(method_case: Case) -> None:
+    values = {name: object() for name in method_case.parameters}
+    model = method_case.info.load()(**values)
+    assert vars(model) == values
+
+
+@pytest.mark.parametrize(("case", "name", "value"), BAD_SETTINGS)
+def test_fit_refuses_values_that_cannot_work(tiny_encoder: Path, case: Case, name: str, value: Any) -> None:
+    model = case.make(tiny_encoder, **{name: value})
+    with pytest.raises(SettingError, match=name) as caught:
+        model.fit(DISTINCT)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(NotFittedError):
+        model.predict(DISTINCT)
+
+
+@pytest.mark.parametrize(("case", "name", "value"), BAD_TRAINING)
+def test_fit_refuses_training_that_cannot_work(tiny_encoder: Path, case: Case, name: str, value: Any) -> None:
+    model = case.make(tiny_encoder, training=training(**{name: value}))
+    with pytest.raises(SettingError, match=name):
+        model.fit(DISTINCT)
+
+
+def test_training_without_any_cap_is_refused(trained_case: Case, tiny_encoder: Path) -> None:
+    model = trained_case.make(tiny_encoder, training=training(max_steps=None, max_epochs=None))
+    with pytest.raises(SettingError, match="max_steps"):
+        model.fit(DISTINCT)
+
+
+def test_params_round_trip(case: Case, tiny_encoder: Path) -> None:
+    model = case.make(tiny_encoder, n_clusters=5, random_state=7)
+    shallow = model.get_params(deep=False)
+    assert set(shallow) == set(case.parameters)
+    again = case.info.load()(n_clusters=2).set_params(**shallow)
+    assert again.get_params(deep=True) == model.get_params(deep=True)
+    deep = {name: value for name, value in model.get_params().items() if name != "training"}
+    assert case.info.load()(n_clusters=2).set_params(**deep).get_params() == model.get_params()
+
+
+def test_clone_copies_parameters_and_nothing_learned(case: Case, fitted: ClusteringMethod) -> None:
+    copy = clone(fitted)
+    assert type(copy) is type(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert set(vars(copy)) == set(case.parameters)
+    with pytest.raises(NotFittedError):
+        copy.predict(DISTINCT)
+
+
+def test_repr_names_the_class_and_what_was_set(case: Case, tiny_encoder: Path) -> None:
+    shown = repr(case.make(tiny_encoder, n_clusters=17))
+    assert shown.startswith(f"{case.info.class_name}(")
+    assert "17" in shown
+
+
+def test_an_unknown_parameter_is_refused(method_case: Case, tiny_encoder: Path) -> None:
+    with pytest.raises(ValueError, match="no_such_thing"):
+        method_case.make(tiny_encoder).set_params(no_such_thing=1)
+
+
+def test_training_settings_are_reached_by_name(trained_case: Case, tiny_encoder: Path) -> None:
+    model = trained_case.make(tiny_encoder)
+    assert model.get_params()["training__batch_size"] == 8
+    assert model.set_params(training__batch_size=16, training__max_steps=4, n_clusters=9) is model
+    assert model.get_params()["training"] == training(batch_size=16, max_steps=4)
+    assert model.get_params()["n_clusters"] == 9
+    # A whole configuration and one of its fields in the same call: the field wins.
+    model.set_params(training=training(batch_size=10, patience=5), training__batch_size=12)
+    assert model.get_params()["training"] == training(batch_size=12, patience=5)
+
+
+def test_training_settings_are_never_shared(trained_case: Case) -> None:
+    build = trained_case.info.load()
+    default = TrainingConfig()
+    first, second = build(n_clusters=2), build(n_clusters=2)
+    copy = clone(first)
+    first.set_params(training__batch_size=99)
+    copy.set_params(training__max_steps=7)
+    assert first.get_params()["training__batch_size"] == 99
+    assert copy.get_params()["training__max_steps"] == 7
+    assert second.get_params()["training"] == default
+    assert build(n_clusters=2).get_params()["training"] == default
+    assert first.get_params()["training__max_steps"] == default.max_steps
+
+
+def test_an_unknown_training_setting_is_refused(trained_case: Case, tiny_encoder: Path) -> None:
+    model = trained_case.make(tiny_encoder)
+    with pytest.raises(SettingError, match="no_such_thing"):
+        model.set_params(training__no_such_thing=1)
+    assert model.get_params()["training"] == training()
+
+
+def test_methods_that_do_not_train_say_so(method_case: Case, tiny_encoder: Path) -> None:
+    if method_case.info.trains_encoder:
+        pytest.skip("trains")
+    with pytest.raises(SettingError, match="does not train"):
+        method_case.make(tiny_encoder).set_params(training__batch_size=4)

@@ -1,0 +1,70 @@
+"""A saved folder is at the same time a SentenceTransformer, and one of those is an encoder for us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie
+from coterie import FrozenEncoder
+from coterie.errors import ModelFolderError
+
+from .cases import CLUSTERERS, DISTINCT, ROWS, UNSEEN, Case, K
+
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+# Also a text that is cut and an empty one.
+TEXTS = [*DISTINCT[:6], *UNSEEN, ""]
+
+
+def _encode(folder: Path, texts: list[str]) -> np.ndarray:
+    return sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(texts)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_the_same_vectors(
+    encoder_case: Case, tiny_encoder: Path, tmp_path: Path, pooling: str, normalize: bool
+) -> None:
+    model = encoder_case.make(tiny_encoder, pooling=pooling, normalize=normalize, max_length=12).fit(ROWS)
+    model.save_pretrained(tmp_path / "model")
+    vectors = model.transform(TEXTS)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1) == normalize
+    np.testing.assert_allclose(_encode(tmp_path / "model", TEXTS), vectors, atol=1e-5)
+
+    # Saved again by sentence-transformers: the encoder is still there, the clusters are not.
+    again = tmp_path / "again"
+    sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu").save(str(again))
+    with pytest.raises(ModelFolderError, match="no clusters.*sentence-transformers keeps the encoder only") as caught:
+        coterie.load(again)
+    assert str(again) in str(caught.value)
+    refitted = FrozenEncoder(K, encoder=str(again), max_length=12, device="cpu").fit(ROWS)
+    np.testing.assert_allclose(refitted.transform(TEXTS), vectors, atol=1e-5)
+
+
+def test_the_encoders_own_settings_are_followed(encoder_case: Case, tiny_encoder: Path, tmp_path: Path) -> None:
+    """ "auto" reads pooling and normalisation from a folder of sentence-transformers."""
+    first = encoder_case.make(tiny_encoder, pooling="cls", normalize=True).fit(ROWS)
+    first.save_pretrained(tmp_path / "first")
+    second = FrozenEncoder(K, encoder=str(tmp_path / "first"), device="cpu").fit(ROWS)
+    np.testing.assert_allclose(second.transform(TEXTS), first.transform(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("clusterer", CLUSTERERS)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_frozen_encoders_in_every_clustering(
+    tiny_encoder: Path, tmp_path: Path, clusterer: str, normalize: bool
+) -> None:
+    model = FrozenEncoder(K, clusterer=clusterer, encoder=str(tiny_encoder), normalize=normalize, device="cpu")
+    model.fit(ROWS).save_pretrained(tmp_path / "model")
+    np.testing.assert_allclose(_encode(tmp_path / "model", TEXTS), model.transform(TEXTS), atol=1e-5)
+
+
+def test_a_folder_with_other_modules_is_refused(encoder_case: Case, tiny_encoder: Path, tmp_path: Path) -> None:
+    encoder_case.make(tiny_encoder).fit(ROWS).save_pretrained(tmp_path / "model")
+    modules = (tmp_path / "model" / "modules.json").read_text(encoding="utf-8")
+    (tmp_path / "model" / "modules.json").write_text(modules.replace("models.Pooling", "models.Dense"))
+    with pytest.raises(ModelFolderError, match="Dense"):
+        FrozenEncoder(K, encoder=str(tmp_path / "model"), device="cpu").fit(ROWS)

@@ -1,0 +1,36 @@
+"""Folders go back and forth between Coterie and sentence-transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import grouped_texts
+
+from coterie.encoders.transformer import TransformerEncoder
+
+sentence_transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+
+TEXTS = [*grouped_texts(11, seed=3)[0], "parcel " * 30]
+
+
+@pytest.mark.parametrize(("pooling", "normalize"), [("mean", True), ("cls", False)])
+def test_sentence_transformers_reads_what_we_write(
+    tiny_encoder: Path, tmp_path: Path, pooling: str, normalize: bool
+) -> None:
+    encoder = TransformerEncoder.load(tiny_encoder, pooling=pooling, normalize=normalize, max_length=9)
+    encoder.save(tmp_path / "ours")
+    theirs = sentence_transformers.SentenceTransformer(str(tmp_path / "ours"), device="cpu")
+    assert theirs.max_seq_length == 9
+    np.testing.assert_allclose(theirs.encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
+
+
+def test_we_read_what_sentence_transformers_writes(tiny_encoder: Path, tmp_path: Path) -> None:
+    TransformerEncoder.load(tiny_encoder, pooling="max", normalize=True, max_length=9).save(tmp_path / "ours")
+    theirs = sentence_transformers.SentenceTransformer(str(tmp_path / "ours"), device="cpu")
+    theirs.save_pretrained(str(tmp_path / "theirs"))
+    again = TransformerEncoder.load(tmp_path / "theirs")
+    assert (again.settings.pooling, again.settings.normalize) == ("max", True)
+    assert again.max_length == 9
+    np.testing.assert_allclose(again.encode(TEXTS), theirs.encode(TEXTS), atol=1e-6)

@@ -1,0 +1,195 @@
+"""The project's promises about itself: every method is exported, cited, documented; every module keeps the rules."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import coterie
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.registry import METHODS, MethodInfo, find_method
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "coterie"
+TESTS = ROOT / "tests"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LONGEST_FILE = 350
+PAPERS = [info for info in METHODS if info.kind == "paper"]
+PICKLES = {"pickle", "cPickle", "_pickle", "joblib", "dill", "cloudpickle", "shelve", "marshal"}
+# Library calls that read or write pickles behind another name.
+PICKLING_CALLS = {"torch.load", "torch.save", "np.load", "np.save", "np.savez", "numpy.load", "pd.read_pickle"}
+EXPERIMENT_KEYS = {"method", "paper", "dataset", "settings", "published"}
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def _ids(info: MethodInfo) -> str:
+    return info.name
+
+
+def _sections(documentation: str) -> set[str]:
+    """Headings underlined with dashes."""
+    return set(re.findall(r"^(\S.*)\n-{3,}$", documentation, flags=re.MULTILINE))
+
+
+every_method = pytest.mark.parametrize("info", METHODS, ids=_ids)
+every_paper = pytest.mark.parametrize("info", PAPERS, ids=_ids)
+every_module = pytest.mark.parametrize("path", MODULES, ids=_relative)
+
+
+# --- methods ---
+
+
+def test_names_are_unique_and_every_method_is_registered() -> None:
+    assert len({info.name for info in METHODS}) == len({info.class_name for info in METHODS}) == len(METHODS)
+    for info in METHODS:
+        assert find_method(info.name) is info
+    registered = {info.load() for info in METHODS}
+
+    def leaves(kind: type) -> set[type]:
+        return {kind}.union(*(leaves(child) for child in kind.__subclasses__()))
+
+    # Those that can be made: the others are steps on the way.
+    concrete = {kind for kind in leaves(ClusteringMethod) if not inspect.isabstract(kind)}
+    ours = {kind for kind in concrete if kind.__module__.startswith("coterie.") and "__init__" in vars(kind)}
+    assert ours == registered
+
+
+@every_method
+def test_exported(info: MethodInfo) -> None:
+    assert info.class_name in coterie.__all__
+    assert info.class_name in dir(coterie)
+    assert getattr(coterie, info.class_name) is info.load()
+    assert issubclass(info.load(), ClusteringMethod)
+
+
+@every_method
+def test_described(info: MethodInfo) -> None:
+    assert info.kind in {"paper", "baseline"}
+    assert info.title and info.summary
+    assert re.search(r"\b(19|20)\d\d\b", info.citation), "a citation has a year"
+    assert info.to_dict()["name"] == info.name
+
+
+@every_method
+def test_documented(info: MethodInfo) -> None:
+    target = info.load()
+    documentation = inspect.cleandoc(vars(target)["__doc__"])
+    sections = _sections(documentation)
+    assert {"Parameters", "Examples"} <= sections
+    assert ">>>" in documentation
+    parameters = documentation.split("Parameters\n")[1]
+    for name in inspect.signature(target).parameters:
+        assert re.search(rf"^(\w+, )*{name}(, \w+)*:", parameters, flags=re.MULTILINE), name
+
+
+@every_paper
+def test_papers_say_where_they_differ(info: MethodInfo) -> None:
+    documentation = inspect.cleandoc(vars(info.load())["__doc__"])
+    assert "Differs from the paper" in _sections(documentation)
+    assert "Eq." in documentation
+    source = inspect.getsource(inspect.getmodule(info.load()))  # type: ignore[arg-type]
+    assert re.search(r"# Eq\. \d", source), "the equations are named beside the code"
+
+
+@every_paper
+def test_papers_have_experiments(info: MethodInfo) -> None:
+    from coterie.datasets.cards import list_datasets
+
+    files = sorted((ROOT / "experiments" / info.name).glob("*.yaml"))
+    assert files
+    cards = {card.name for card in list_datasets()}
+    known = set(inspect.signature(info.load()).parameters)
+    for file in files:
+        content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert set(content) >= EXPERIMENT_KEYS, file.name
+        assert content["method"] == info.name
+        assert content["dataset"] in cards
+        assert file.stem.endswith(f"_{content['dataset']}")
+        assert content["published"], file.name
+        names = {str(name).partition(".")[0].partition("__")[0] for name in content["settings"]}
+        assert names <= known, file.name
+
+
+@every_method
+def test_in_the_readme(info: MethodInfo) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.count("<!-- methods:start -->") == readme.count("<!-- methods:end -->") == 1
+    table = readme.split("<!-- methods:start -->")[1].split("<!-- methods:end -->")[0]
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert sum(bool(re.search(rf"\b{info.class_name}\b", row)) for row in rows) == 1
+
+
+@every_method
+def test_named_in_a_test(info: MethodInfo) -> None:
+    """Beyond the contract, which all methods pass through."""
+    files = [path for path in TESTS.rglob("test_*.py") if path.name != "test_meta.py"]
+    word = re.compile(rf"\b{info.class_name}\b")
+    assert any(path.stem == f"test_{info.name}" or word.search(path.read_text(encoding="utf-8")) for path in files)
+
+
+# --- modules ---
+
+
+@every_module
+def test_modules_have_a_docstring(path: Path) -> None:
+    documentation = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert documentation and documentation[0].isalnum() | (documentation[0] in '`"')
+
+
+@every_module
+def test_files_stay_readable(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+    assert path.name not in {"utils.py", "helpers.py", "misc.py", "common.py"}
+
+
+def _calls(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+@every_module
+def test_only_the_command_line_prints(path: Path) -> None:
+    if path.relative_to(PACKAGE).parts[0] != "cli":
+        assert "print" not in _calls(path)
+
+
+@every_module
+def test_no_pickles(path: Path) -> None:
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported.add(node.module.partition(".")[0])
+    assert not imported & PICKLES
+    assert not set(_calls(path)) & PICKLING_CALLS
+
+
+def test_one_place_computes_gradients() -> None:
+    places = {_relative(path) for path in MODULES for call in _calls(path) if call.endswith(".backward")}
+    assert places == {"training/trainer.py"}
+
+
+@every_module
+def test_nothing_seeds_or_sets_threads_for_everyone(path: Path) -> None:
+    """One ``random_state`` drives everything, through local generators (the trainer restores what it seeds)."""
+    forbidden = {"np.random.seed", "numpy.random.seed", "random.seed", "torch.set_num_threads", "torch.manual_seed"}
+    allowed = {"torch.manual_seed"} if _relative(path) == "training/trainer.py" else set()
+    assert not set(_calls(path)) & (forbidden - allowed)
+
+
+def test_nothing_asks_what_an_object_can_do() -> None:
+    assert [_relative(path) for path in MODULES if "hasattr" in _calls(path)] == []
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()

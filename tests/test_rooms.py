@@ -1,0 +1,205 @@
+"""The house: which room may import which, and what stays unloaded until it is needed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+PACKAGE = SOURCE / "coterie"
+# From top to bottom: a room imports rooms above it, and itself.
+ROOMS = (
+    "errors",
+    "checks",
+    "files",
+    "types",
+    "text",
+    "encoders",
+    "clustering",
+    "validity",
+    "losses",
+    "training",
+    "language",
+    "methods",
+    "evaluation",
+    "datasets",
+    "benchmark",
+    "report",
+    "app",
+    "cli",
+)
+MAY_IMPORT_EVALUATION = {"evaluation", "benchmark", "report", "app", "cli"}
+HEAVY = ("torch", "sklearn", "transformers", "scipy", "pandas", "pyarrow")
+# The root's only name that a room may take: everything else there is loaded from the rooms.
+ROOT_NAMES = {"__version__"}
+
+
+def _modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _room(module: str) -> str | None:
+    """The room a module stands in; ``None`` for the root and ``__main__``."""
+    parts = module.split(".")
+    return None if len(parts) == 1 or parts[1] == "__main__" else parts[1]
+
+
+def _imports(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything of ours that is imported, wherever in the file, for type checkers or not."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def _offences(path: Path, text: str) -> list[str]:
+    module = _name(path)
+    room = _room(module)
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found = []
+    for line, target in _imports(ast.parse(text), package):
+        if not target.startswith("coterie.") and target != "coterie":
+            continue
+        other = _room(target)
+        if target == "coterie" or (other is not None and other in ROOT_NAMES):
+            continue
+        place = f"{module}:{line} imports {target}"
+        if other not in ROOMS:
+            found.append(f"{place}: not a room")
+        elif room is not None and ROOMS.index(other) > ROOMS.index(room):
+            found.append(f"{place}: {other} is below {room}")
+        elif other == "evaluation" and room not in MAY_IMPORT_EVALUATION and module != "coterie":
+            found.append(f"{place}: only {', '.join(sorted(MAY_IMPORT_EVALUATION))} may see labels")
+    return found
+
+
+def test_every_room_has_its_place() -> None:
+    standing = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    assert standing - {"__init__", "__main__"} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("path", _modules(), ids=_name)
+def test_imports_point_upward(path: Path) -> None:
+    assert _offences(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "allowed"),
+    [
+        ("losses/x.py", "from coterie.clustering.kmeans import kmeans", True),
+        ("losses/x.py", "from coterie.methods.base import ClusteringMethod", False),
+        ("losses/x.py", "def f():\n    from coterie.training import trainer", False),
+        ("losses/x.py", "from coterie import training", False),
+        ("losses/x.py", "from ..training import trainer", False),
+        ("losses/x.py", "from .nt_xent import nt_xent", True),
+        ("losses/__init__.py", "from .nt_xent import nt_xent", True),
+        ("losses/__init__.py", "from ..methods import base", False),
+        ("text/x.py", "import importlib\nimportlib.import_module('coterie.methods.base')", False),
+        ("methods/x.py", "if TYPE_CHECKING:\n    from coterie.evaluation.external import ari", False),
+        ("datasets/x.py", "from coterie.evaluation.external import ari", False),
+        ("report/x.py", "from coterie.evaluation.external import ari", True),
+        ("methods/x.py", "from coterie import __version__", True),
+        ("methods/x.py", "from coterie import SCCL", False),
+        ("__init__.py", "from coterie.evaluation.external import ari", True),
+    ],
+)
+def test_the_check_itself(file: str, text: str, allowed: bool) -> None:
+    assert (_offences(PACKAGE / file, text) == []) == allowed
+
+
+# --- what importing costs ---
+
+
+def _environment(**extra: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(SOURCE), **extra}
+
+
+def _python(code: str) -> str:
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=_environment(), timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def _slack() -> float:
+    """Machines that run continuous integration are shared."""
+    return 3.0 if os.environ.get("CI") else 1.0
+
+
+@pytest.mark.parametrize("module", ["coterie", "coterie.errors", "coterie.methods.registry", "coterie.cli.main"])
+def test_nothing_heavy_is_imported(module: str) -> None:
+    loaded = _python(f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])")
+    assert loaded == ""
+
+
+def test_listing_methods_and_names_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, coterie; from coterie.methods.registry import METHODS, find_method; "
+        "[info.to_dict() for info in METHODS]; find_method('sccl'); dir(coterie); coterie.CoterieError; "
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert _python(code) == ""
+
+
+def test_every_public_name_can_be_imported() -> None:
+    _python("from coterie import *; import coterie; [getattr(coterie, name) for name in coterie.__all__]")
+    with pytest.raises(AssertionError, match="no_such_name"):
+        _python("import coterie; coterie.no_such_name")
+
+
+def test_importing_the_package_is_quick() -> None:
+    code = "import time; began = time.perf_counter(); import coterie; print(time.perf_counter() - began)"
+    assert min(float(_python(code)) for _ in range(5)) < 0.05 * _slack()
+
+
+def _child_seconds() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def test_help_is_quick() -> None:
+    # More work than cores: waiting for a core is not our slowness, so the processor's time counts instead.
+    busy = os.name == "posix" and os.getloadavg()[0] > (os.cpu_count() or 1)
+    clock = _child_seconds if busy else time.perf_counter
+    seconds = []
+    for _ in range(5):
+        began = clock()
+        command = [sys.executable, "-m", "coterie", "--help"]
+        subprocess.run(command, capture_output=True, env=_environment(), timeout=60, check=True)
+        seconds.append(clock() - began)
+    assert min(seconds) < 0.25 * _slack()
+
+
+def test_the_command_line_works_from_the_sources_anywhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "coterie", "--help"]
+    run = subprocess.run(
+        command, capture_output=True, text=True, env=_environment(COLUMNS="120"), cwd=tmp_path, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    for name in ("fit", "predict", "evaluate", "methods", "demo", "doctor"):
+        assert name in run.stdout
+    assert list(tmp_path.iterdir()) == []

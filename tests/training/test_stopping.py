@@ -1,0 +1,96 @@
+"""The label-free stop: what counts as a change, and when it is calm enough."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie.training.stopping import LabelWatch
+
+PLACES = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], dtype=np.float32)
+
+
+def _embeddings(groups: list[int]) -> np.ndarray:
+    jitter = np.random.default_rng(0).normal(scale=0.1, size=(len(groups), 2))
+    return (PLACES[groups] + jitter).astype(np.float32)
+
+
+def _watch(groups: list[int], patience: int = 2, weights: list[int] | None = None) -> LabelWatch:
+    mass = np.ones(len(groups), dtype=np.int64) if weights is None else np.array(weights)
+    return LabelWatch(np.array(groups), PLACES.copy(), mass, patience)
+
+
+START = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_nothing_moved_is_no_change() -> None:
+    watch = _watch(START)
+    assert watch.look(_embeddings(START), 0.01) == 0
+    assert watch.labels.tolist() == START
+
+
+def test_the_change_is_the_share_that_moved() -> None:
+    watch = _watch(START)
+    moved = [1, 0, 0, 0, 1, 1, 1, 2, 2, 1]
+    assert watch.look(_embeddings(moved), 0.01) == pytest.approx(0.2)
+    assert watch.labels.tolist() == moved
+    # The next look compares with this one, not with the start.
+    assert watch.look(_embeddings(moved), 0.01) == 0
+    assert watch.look(_embeddings(START), 0.01) == pytest.approx(0.2)
+
+
+def test_a_text_counts_as_often_as_it_occurs() -> None:
+    watch = _watch(START, weights=[4, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+    assert watch.look(_embeddings([1, *START[1:]]), 0.01) == pytest.approx(4 / 13)
+
+
+def test_the_centres_follow_the_embeddings() -> None:
+    watch = _watch(START)
+    watch.look(_embeddings(START) + np.float32(3.0), 0.01)
+    np.testing.assert_allclose(watch.centers, PLACES + 3, atol=0.2)
+    # Followed like this, a drift of all texts is not a change, however far it leads in the end.
+    for _ in range(10):
+        assert watch.look(_embeddings(START) + watch.centers[0] + np.float32(3.0), 0.01) == 0
+
+
+def test_a_partition_can_be_seen_without_a_look() -> None:
+    watch = _watch(START, patience=1)
+    partition = watch.partition(_embeddings([1, *START[1:]]))
+    assert partition.labels.tolist() == [1, *START[1:]]
+    assert watch.labels.tolist() == START
+    assert np.array_equal(watch.centers, PLACES)
+    assert not watch.settled
+
+
+def test_settled_after_as_many_calm_looks_in_a_row_as_asked() -> None:
+    watch = _watch(START, patience=3)
+    states = []
+    moved = [1, *START[1:]]
+    for groups in (START, START, moved, moved, moved, moved):
+        watch.look(_embeddings(groups), 0.05)
+        states.append(watch.settled)
+    # Two calm looks, then a tenth of the texts moves: the count begins anew.
+    assert states == [False, False, False, False, False, True]
+
+
+def test_calm_is_below_the_tolerance() -> None:
+    for tolerance, settled in ((0.1, False), (0.11, True)):
+        watch = _watch(START, patience=1)
+        assert watch.look(_embeddings([1, *START[1:]]), tolerance) == pytest.approx(0.1)
+        assert watch.settled is settled
+
+
+def test_a_tolerance_of_zero_never_settles() -> None:
+    watch = _watch(START, patience=1)
+    watch.look(_embeddings(START), 0.0)
+    assert not watch.settled
+
+
+def test_a_new_stage_forgets_calm_looks() -> None:
+    watch = _watch(START, patience=2)
+    watch.look(_embeddings(START), 0.01)
+    watch.start_over()
+    watch.look(_embeddings(START), 0.01)
+    assert not watch.settled
+    watch.look(_embeddings(START), 0.01)
+    assert watch.settled
