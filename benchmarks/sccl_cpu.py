@@ -1,4 +1,4 @@
-"""`coterie fit` as a user runs it, on a CPU: 5,000 StackOverflow titles at default settings, wall-clock time and scores.
+"""`coterie fit` as a user runs it, on a CPU: 5,000 StackOverflow titles, default settings, time and scores.
 
     PYTHONPATH=src python benchmarks/sccl_cpu.py --out benchmarks/results/sccl_cpu_5000.json
 

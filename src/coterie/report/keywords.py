@@ -54,4 +54,9 @@ def _count(texts: list[str], stop_words: str | None) -> tuple[sparse.csr_matrix,
         table = counter.fit_transform(texts)
     except ValueError:  # nothing but stop words
         return None
-    return table, counter.get_feature_names_out()
+    words = counter.get_feature_names_out()
+    if stop_words is None:
+        return table, words
+    # Contractions (it's, don't) are function words too, and in no list of them.
+    telling = np.array([not set(word) & set("'’") for word in words])
+    return (table[:, telling], words[telling]) if telling.any() else None
