@@ -189,7 +189,8 @@ def test_snapshots_hold_embeddings_and_labels(texts_csv: Path, tiny_encoder: Pat
 
     run = texts_csv.with_name("run")
     done("fit", texts_csv, "-k", 3, "-o", run, "-q", "--snapshots", 1, *method_options("sccl", tiny_encoder))
-    files = sorted((run / "snapshots").iterdir())
+    *files, rows = sorted((run / "snapshots").iterdir())
+    assert rows.name == "rows.safetensors"
     assert len(files) >= 2, "one before training and one after"
     assert all(path.suffix == ".safetensors" for path in files)
     distinct = read_json(run / "run.json")["distinct_texts"]

@@ -77,3 +77,8 @@ def test_words_keep_their_apostrophes_and_other_letters() -> None:
     assert keywords[0] == ("größe",)
     assert keywords[2] == ("パスワード",)
     assert keywords[1][0].endswith("été")
+
+
+def test_english_contractions_are_no_keywords() -> None:
+    keywords = _keywords(["it's late they're late", "don’t pay I've paid"], [0, 1])
+    assert keywords == [("late",), ("paid", "pay")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,9 @@ from scipy import sparse
 
 # A word: letters, then letters, digits, apostrophes or hyphens; numbers alone say little about a cluster.
 WORD = r"(?u)\b[^\W\d_][\w'’-]+\b"
+
+# English contractions (it's, don't) are function words too, and in no list of them.
+CONTRACTION = re.compile(r"(n['’]t|['’](s|re|ve|ll|d|m))$")
 
 
 def cluster_keywords(
@@ -57,6 +61,5 @@ def _count(texts: list[str], stop_words: str | None) -> tuple[sparse.csr_matrix,
     words = counter.get_feature_names_out()
     if stop_words is None:
         return table, words
-    # Contractions (it's, don't) are function words too, and in no list of them.
-    telling = np.array([not set(word) & set("'’") for word in words])
+    telling = np.array([CONTRACTION.search(word) is None for word in words])
     return (table[:, telling], words[telling]) if telling.any() else None
