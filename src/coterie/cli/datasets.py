@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.options import Json
+
 app = typer.Typer(help="List, fetch and find data sets.", no_args_is_help=True, rich_markup_mode="markdown")
 
 
 @app.command("list")
-def list_(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def list_(json_: Json = False) -> None:
     """List the data sets, and whether each is at hand.
 
     **Example**

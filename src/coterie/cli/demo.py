@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from coterie.cli.options import Device, OverwriteRun, RunOutput, Seed
+
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")] = Path("demo-run"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same clusters.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    output: RunOutput = Path("demo-run"),
+    overwrite: OverwriteRun = False,
+    seed: Seed = 0,
+    device: Device = "auto",
 ) -> None:
     """Cluster the bundled sample: 671 messages to a support desk, 12 topics, a minute on two cores.
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from coterie.cli.options import Json
+
 
 def evaluate(
     assignments: Annotated[Path, typer.Argument(help="assignments.csv of a run, or the output of coterie predict.")],
@@ -21,7 +23,7 @@ def evaluate(
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Score the snapshots of the run (fit --snapshots N) instead.")
     ] = False,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json_: Json = False,
 ) -> None:
     """Score assignments against known labels.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput, Seed, TextColumn
+
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
@@ -18,18 +20,14 @@ def fit(
     input: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
     clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters to make.")],
     method: Annotated[str, typer.Option("--method", "-m", help="See: coterie methods.")] = "sccl",
-    text_column: Annotated[
-        str | None, typer.Option(help="The column with the texts. [default: text, or the only one]")
-    ] = None,
-    id_column: Annotated[str | None, typer.Option(help="A column with ids to carry along.")] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Other columns to carry along (repeat, or a,b), or 'all'.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same clusters.")] = 0,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")] = Path("coterie-run"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")] = False,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    keep: Keep = None,
+    seed: Seed = 0,
+    output: RunOutput = Path("coterie-run"),
+    overwrite: OverwriteRun = False,
     encoder: Annotated[str | None, typer.Option(help="A model's name or folder. [default: all-MiniLM-L6-v2]")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any parameter of the method: name=value (repeat).")
     ] = None,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
+from coterie.cli.options import Json
 
-def methods(json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+
+def methods(json_: Json = False) -> None:
     """List the methods.
 
     **Examples**

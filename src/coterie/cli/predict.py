@@ -8,20 +8,18 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.options import Device, IdColumn, Keep, TextColumn
+
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
     input: Annotated[Path, typer.Argument(help="New texts: CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The CSV to write.")],
-    text_column: Annotated[
-        str | None, typer.Option(help="The column with the texts. [default: text, or the only one]")
-    ] = None,
-    id_column: Annotated[str | None, typer.Option(help="A column with ids to carry along.")] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Other columns to carry along (repeat, or a,b), or 'all'.")
-    ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    keep: Keep = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output file.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
     """Assign new texts to the clusters of a run.

@@ -34,18 +34,3 @@ class TfIdf(WordMethod):
     """
 
     weighting: ClassVar[str] = "tfidf"
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        clusterer: str = "kmeans",
-        max_features: int = 1500,
-        stop_words: str | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.clusterer = clusterer
-        self.max_features = max_features
-        self.stop_words = stop_words
-        self.random_state = random_state

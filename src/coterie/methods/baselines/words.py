@@ -26,6 +26,21 @@ class WordMethod(PartitionMixin):
     stop_words: str | None
     words_: WordSpace
 
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        clusterer: str = "kmeans",
+        max_features: int = 1500,
+        stop_words: str | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.clusterer = clusterer
+        self.max_features = max_features
+        self.stop_words = stop_words
+        self.random_state = random_state
+
     def _check_settings(self) -> None:
         super()._check_settings()
         check_whole("max_features", self.max_features, least=1)

@@ -1,0 +1,21 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TextColumn = Annotated[
+    str | None, typer.Option("--text-column", help="The column with the texts. [default: text, or the only one]")
+]
+IdColumn = Annotated[str | None, typer.Option("--id-column", help="A column with ids to carry along.")]
+Keep = Annotated[
+    list[str] | None, typer.Option("--keep", help="Other columns to carry along (repeat, or a,b), or 'all'.")
+]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")]
+OverwriteRun = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same clusters.")]
