@@ -44,12 +44,12 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int) -> TokenArra
     truncated = 0
     for begin in range(0, len(texts), TOKENIZE_CHUNK):
         chunk = list(texts[begin : begin + TOKENIZE_CHUNK])
-        rows = _encode(tokenizer, chunk, truncation=False)
+        rows = _encode(tokenizer, chunk)
         too_long = [i for i, row in enumerate(rows) if len(row) > max_length]
         truncated += len(too_long)
         if too_long:
             # The tokenizer itself knows which special tokens must survive a cut.
-            cut = _encode(tokenizer, [chunk[i] for i in too_long], truncation=True, max_length=max_length)
+            cut = _encode(tokenizer, [chunk[i] for i in too_long], max_length)
             for i, row in zip(too_long, cut, strict=True):
                 rows[i] = row
         lengths.extend(len(row) for row in rows)
@@ -71,14 +71,20 @@ def joined(parts: Sequence[TokenArrays]) -> TokenArrays:
     )
 
 
-def _encode(tokenizer: Any, texts: list[str], **options: Any) -> list[list[int]]:
+def _encode(tokenizer: Any, texts: list[str], max_length: int | None = None) -> list[list[int]]:
+    """Ids of each text with its special tokens, cut at ``max_length`` if given."""
+    if tokenizer.is_fast:
+        # Straight to the Rust tokenizer, which spends a third of the time that its wrapper does.
+        backend = tokenizer.backend_tokenizer
+        backend.no_padding()
+        backend.no_truncation()
+        if max_length is not None:
+            backend.enable_truncation(max_length)
+        rows = [encoding.ids for encoding in backend.encode_batch_fast(texts)]
+        backend.no_truncation()  # the limit is ours, not the tokenizer's: it must not be saved with it
+        return rows
     encoded = tokenizer(
-        texts,
-        padding=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,  # no warning about texts beyond the model's own limit: they are cut and counted here
-        **options,
+        texts, truncation=max_length is not None, max_length=max_length, return_attention_mask=False, verbose=False
     )
     return list(encoded["input_ids"])
 
