@@ -18,10 +18,7 @@ from coterie.types import ClusterSummary
 
 def main(run: Path, picture: Path) -> None:
     clusters = json.loads((run / "clusters.json").read_text(encoding="utf-8"))["clusters"]
-    summaries = [
-        ClusterSummary(c["id"], c["size"], c["share"], tuple(c["keywords"]), tuple(c["representatives"]))
-        for c in clusters
-    ]
+    summaries = [ClusterSummary(**cluster) for cluster in clusters]
     console = Console(record=True, width=130, file=io.StringIO(), force_terminal=True)
     print_clusters(summaries, console=console)
     # Generic font names: the picture must not load anything from anywhere.

@@ -20,6 +20,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         yield scratch
+        for path in scratch.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # some writers leave files for the owner alone
         scratch.chmod(0o755)
         if target.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))

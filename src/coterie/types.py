@@ -14,6 +14,8 @@ class ClusterSummary:
     ----------
     id, size, share:
         Its id, how many rows it holds, and which part of all rows in clusters that is.
+    confidence:
+        Mean confidence of its rows, where known: low means that it blends into another cluster.
     keywords:
         Words that tell it from the other clusters, best first.
     representatives:
@@ -23,6 +25,7 @@ class ClusterSummary:
     id: int
     size: int
     share: float
+    confidence: float | None
     keywords: tuple[str, ...]
     representatives: tuple[str, ...]
 

@@ -137,10 +137,24 @@ def test_missing_columns_are_named(assignments: Path, tmp_path: Path) -> None:
     assert str(no_ids) in message and "'id'" in message
 
 
-def test_missing_ids_are_named(assignments: Path, tmp_path: Path) -> None:
+def test_rows_whose_id_has_no_label_are_left_out_and_counted(assignments: Path, tmp_path: Path) -> None:
     labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS[2:], "key": IDS[2:]})
-    message = refusal("evaluate", assignments, "--labels", labels, "--id-column", "key")
-    assert "'t0'" in message and "1 more" in message
+    scores = json.loads(done("evaluate", assignments, "--labels", labels, "--id-column", "key", "--json").out)
+    assert scores["n_without_label"] == 2
+    assert scores["n_rows"] == len(GROUPS) - 2
+
+
+def test_ids_of_another_file_are_refused(assignments: Path, tmp_path: Path) -> None:
+    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS, "key": [f"other-{i}" for i in range(len(GROUPS))]})
+    assert "'key'" in refusal("evaluate", assignments, "--labels", labels, "--id-column", "key")
+
+
+def test_a_run_folder_stands_for_its_assignments(assignments: Path, tmp_path: Path) -> None:
+    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS})
+    run = tmp_path / "as-run"
+    run.mkdir()
+    (run / "assignments.csv").write_bytes(assignments.read_bytes())
+    assert done("evaluate", run, "--labels", labels).out == done("evaluate", assignments, "--labels", labels).out
 
 
 def test_two_labels_for_one_id_are_refused(assignments: Path, tmp_path: Path) -> None:

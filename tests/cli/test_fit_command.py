@@ -100,7 +100,9 @@ def test_clusters_json_describes_every_cluster(any_run: Path) -> None:
     assert sizes == np.bincount(assigned, minlength=3).tolist()
     rows = read_rows(any_run / "assignments.csv")
     for cluster in clusters:
-        assert set(cluster) == {"id", "size", "share", "keywords", "representatives"}
+        assert set(cluster) == {"id", "size", "share", "confidence", "keywords", "representatives"}
+        own = [float(row["confidence"]) for row in rows if row["cluster"] == str(cluster["id"])]
+        assert cluster["confidence"] == pytest.approx(np.mean(own), abs=1e-4)
         assert cluster["share"] == pytest.approx(cluster["size"] / sum(sizes))
         members = {row["text"] for row in rows if row["cluster"] == str(cluster["id"])}
         assert cluster["representatives"]
@@ -114,7 +116,7 @@ def test_run_json_says_how_it_was_made(any_run: Path, method: str, texts_csv: Pa
     assert run["method"] == method
     assert run["seed"] == 0
     assert run["settings"]["n_clusters"] == 3
-    assert run["input"] == {"source": str(texts_csv), "text_column": "text", "id_column": None}
+    assert run["input"] == {"source": str(texts_csv), "text_column": "text", "id_column": None, "kept": []}
     assert (run["rows"], run["distinct_texts"], run["empty_rows"]) == (len(TEXTS), len(TEXTS) - 3, 2)
     assert run["versions"]["coterie"] == __version__
     assert run["versions"].keys() >= {"python", "torch", "transformers", "scikit-learn", "numpy"}

@@ -130,7 +130,7 @@ def test_datasets_list_says_what_is_at_hand(tmp_path: Path, monkeypatch: pytest.
     before = shown()
     assert set(names) <= set(before)
     assert "bundled" in before["support"]
-    assert before["stackoverflow"].startswith("stackoverflow 20,000 20 fetch ")
+    assert before["stackoverflow"].startswith("stackoverflow 20,000 20 can be fetched ")
     (tmp_path / "stackoverflow.csv.gz").write_bytes(b"")
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
     assert shown()["stackoverflow"].startswith("stackoverflow 20,000 20 yes ")

@@ -218,3 +218,27 @@ def test_the_columns_are_checked_before_the_model_is_loaded(tmp_path: Path) -> N
     message = refusal("predict", tmp_path / "none", path, "-o", tmp_path / "out.csv", "--text-column", "body")
     assert "'body'" in message and "'text'" in message
     assert "no such file" in refusal("predict", tmp_path / "none", tmp_path / "x.csv", "-o", tmp_path / "out.csv")
+
+
+def test_the_input_is_never_overwritten(run: Path, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "new.csv", {"text": ["late parcel"], "extra": ["kept"]})
+    before = path.read_bytes()
+    assert "the input itself" in refusal("predict", run, path, "-o", path, "--overwrite")
+    assert path.read_bytes() == before
+
+
+def test_the_output_is_a_csv(run: Path, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "new.csv", {"text": ["late parcel"]})
+    assert ".csv" in refusal("predict", run, path, "-o", tmp_path / "out.parquet")
+
+
+def test_the_text_column_of_the_run_is_taken_where_the_file_has_it(tmp_path: Path) -> None:
+    texts, _ = grouped_texts(12)
+    path = write_csv(tmp_path / "in.csv", {"body": texts, "other": texts[::-1]})
+    run = tmp_path / "run"
+    done("fit", path, "-k", 2, "-m", "tfidf", "--text-column", "body", "-o", run, "-q")
+    done("predict", run, path, "-o", tmp_path / "out.csv", "-q")
+    assert column(tmp_path / "out.csv", "text") == texts
+    alone = write_csv(tmp_path / "alone.csv", {"message": texts})
+    done("predict", run, alone, "-o", tmp_path / "alone-out.csv", "-q")
+    assert column(tmp_path / "alone-out.csv", "text") == texts

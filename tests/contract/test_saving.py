@@ -195,3 +195,15 @@ def test_missing_folders(tmp_path: Path) -> None:
         coterie.load(tmp_path / "a file")
     with pytest.raises(ModelFolderError, match="not a folder written by Coterie"):
         coterie.load(tmp_path)
+
+
+def test_everybody_may_read_a_saved_folder(fitted: ClusteringMethod, tmp_path: Path) -> None:
+    fitted.save_pretrained(tmp_path / "model")
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in (tmp_path / "model").rglob("*"))
+
+
+def test_not_fitted_is_also_what_scikit_learn_calls_it() -> None:
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        TfIdf(K).predict(["late parcel"])

@@ -284,7 +284,7 @@ def test_the_error_for_another_model_names_the_download_command(monkeypatch: pyt
         find_weights("tiny")
     message = str(caught.value)
     assert "COTERIE_MODELS: not set" in message
-    assert "hf download sentence-transformers/tiny" in message
+    assert "hf download ORGANISATION/tiny" in message
     assert "pip install" not in message
     with pytest.raises(WeightsNotFoundError, match="hf download some-org/tiny"):
         find_weights("some-org/tiny")

@@ -260,7 +260,7 @@ def test_an_interruption_leaves_a_fitted_model(tiny_encoder: Path, monkeypatch: 
 
 def test_cut_texts_are_noted(tiny_encoder: Path) -> None:
     model = _method(tiny_encoder, max_length=5).fit([*TEXTS[:9], "parcel late"])
-    assert any("9 of 10 distinct texts are longer than 5 tokens" in note for note in model.notes_)
+    assert any("9 of 10 distinct texts had more than 5 tokens" in note for note in model.notes_)
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,14 @@ def test_a_row_of_zeros_gets_one_cluster_for_good(method: type[BagOfWords] | typ
         else:
             assert model.predict_agreement_ == pytest.approx((model.predict(texts) == model.labels_).mean())
         assert model.predict(["!"])[0] == model.predict(["?", "aa", "bb"])[0]
+
+
+def test_a_text_without_known_words_is_sure_of_nothing() -> None:
+    from coterie import TfIdf, describe_clusters
+
+    texts = ["late parcel", "parcel late again", "lost parcel late", "password reset", "reset my password", "? !"]
+    model = TfIdf(2).fit(texts)
+    assert model.confidence_[-1] == 0 and (model.confidence_[:-1] > 0).all()
+    assert model.assign(["zzz qqq"]).confidence.tolist() == [0]
+    summaries = describe_clusters(texts, model.labels_, center_distance=model.center_distance_, n_representatives=1)
+    assert all(summary.representatives != ("? !",) for summary in summaries)

@@ -85,6 +85,7 @@ def test_a_summary_is_ready_for_json() -> None:
         "id": 0,
         "size": 1,
         "share": 0.5,
+        "confidence": None,
         "keywords": ["late", "parcel"],
         "representatives": ["late parcel"],
     }

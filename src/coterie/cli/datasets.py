@@ -35,21 +35,23 @@ def list_(json_: Json = False) -> None:
     from coterie.cli.tables import wide_console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("name", "texts", "classes", "at hand", "for", "licence", "what the text is"):
+    for column in ("name", "texts", "classes", "at hand", "for", "what the text is"):
         table.add_column(
             column, justify="right" if column in {"texts", "classes"} else "left", no_wrap=column == "name"
         )
     for card in cards:
-        here = (
-            "bundled" if card.bundled else ("yes" if find_dataset(card.name) else ("fetch" if card.fetchable else "no"))
-        )
+        if card.bundled:
+            here = "bundled"
+        elif find_dataset(card.name) is not None:
+            here = "yes"
+        else:
+            here = "can be fetched" if card.fetchable else "bring your own"
         table.add_row(
             card.name,
             "" if card.rows is None else f"{card.rows:,}",
             "" if card.classes is None else str(card.classes),
             here,
             "tuning" if card.tuning_only else "trying out" if card.bundled else "measuring",
-            card.licence,
             card.treatment,
         )
     wide_console().print(table)

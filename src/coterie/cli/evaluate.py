@@ -11,7 +11,9 @@ from coterie.cli.options import Json
 
 
 def evaluate(
-    assignments: Annotated[Path, typer.Argument(help="assignments.csv of a run, or the output of coterie predict.")],
+    assignments: Annotated[
+        Path, typer.Argument(help="A run folder, its assignments.csv, or what coterie predict wrote.")
+    ],
     labels: Annotated[Path, typer.Option("--labels", help="A file with the true labels.")],
     label_column: Annotated[str, typer.Option(help="The column with the labels.")] = "label",
     id_column: Annotated[
@@ -39,6 +41,8 @@ def evaluate(
     """
     import json
 
+    if assignments.is_dir():
+        assignments = assignments / "assignments.csv"
     if snapshots:
         _show_snapshots(assignments, labels, label_column, id_column, json_)
         return
@@ -58,7 +62,7 @@ def evaluate(
         ("adjusted Rand index", scores.ari),
         ("purity", scores.purity),
     ):
-        table.add_row(name, f"{100 * value:.1f}")
+        table.add_row(name, f"{100 * value:.1f} %")
     for name, count in (
         ("clusters with texts", scores.n_clusters),
         ("rows scored", scores.n_rows),
@@ -87,13 +91,14 @@ def _show_snapshots(assignments: Path, labels: Path, label_column: str, id_colum
     from coterie.cli.tables import wide_console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("stage", "epoch", "step", "ACC", "NMI", "ARI", "silhouette", "inside", "between"):
+    for column in ("stage", "epoch", "step", "ACC %", "NMI %", "ARI %", "silhouette", "intra", "inter"):
         table.add_column(column, justify="left" if column == "stage" else "right")
     for score in scores:
         percents = [f"{100 * score[name]:.1f}" for name in ("accuracy", "nmi", "ari")]
         plain = [f"{score[name]:.3f}" for name in ("silhouette", "intra", "inter")]
         table.add_row(score["stage"], str(score["epoch"]), str(score["step"]), *percents, *plain)
     wide_console().print(table)
+    typer.echo("intra: mean distance of texts to their centre; inter: of centres to the nearest other one.")
 
 
 def score_file(assignments: Path, labels: Path, label_column: str, id_column: str | None) -> Any:
@@ -125,10 +130,10 @@ def matched(
                 f"{labels}: column {id_column!r} holds an id twice; ids must be unique to match rows by them"
             )
         by_id = {str(key): label for key, label in zip(theirs[id_column], truth, strict=True)}
-        missing = [key for key in ours["id"] if str(key) not in by_id]
-        if missing:
-            raise InputError(f"{labels}: no row with {id_column} {missing[0]!r} (and {len(missing) - 1} more missing)")
-        truth = [by_id[str(key)] for key in ours["id"]]
+        # Labels of a sample are the usual case: rows that have none are left out and counted.
+        truth = [by_id.get(str(key)) for key in ours["id"]]
+        if not any(str(key) in by_id for key in ours["id"]):
+            raise InputError(f"{labels}: none of the ids in column {id_column!r} is in {assignments}")
     elif len(truth) != len(clusters):
         raise InputError(
             f"{labels} has {len(truth):,} rows, {assignments} has {len(clusters):,}: rows are matched one by one "

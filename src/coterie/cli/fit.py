@@ -52,16 +52,22 @@ def fit(
     """
     from coterie.cli.run_folder import check_free_for_run, listed_columns
     from coterie.cli.settings import build_method, parse_settings
+    from coterie.errors import SettingError
+    from coterie.methods.registry import find_method
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
+    find_method(method)
     settings = parse_settings(set_ or [])
+    # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
+    corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
     if encoder is not None:
         settings["encoder"] = encoder
     if snapshots:
+        if not find_method(method).trains_encoder:
+            raise SettingError(f"--snapshots needs a method that trains; {method} does not")
         settings["training.snapshot_every"] = snapshots
     model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
-    corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
     run(model, method, corpus, str(input), output, quiet)
 
 
@@ -80,15 +86,15 @@ def run(
         typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
     # The folder is opened first: a place that cannot be written to should not cost a training run.
     with whole_folder(output) as folder:
-        with quiet_libraries():
-            model.fit(corpus)
-        summaries = describe_clusters(corpus.texts, model.labels_, center_distance=model.center_distance_)
+        model.fit(corpus)
+        summaries = describe_clusters(
+            corpus.texts, model.labels_, confidence=model.confidence_, center_distance=model.center_distance_
+        )
         fitted = vars(model)
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
         write_json(folder / "clusters.json", {"clusters": [summary.to_dict() for summary in summaries]})
-        with quiet_libraries():
-            model.save_pretrained(folder / "model")
+        model.save_pretrained(folder / "model")
         _save_snapshots(fitted.get("snapshots_", []), corpus, folder)
         write_json(
             folder / "run.json",
@@ -96,7 +102,12 @@ def run(
                 "method": method,
                 "settings": model.settings(),
                 "seed": model.seed_,
-                "input": {"source": source, "text_column": corpus.text_column, "id_column": corpus.id_column},
+                "input": {
+                    "source": source,
+                    "text_column": corpus.text_column,
+                    "id_column": corpus.id_column,
+                    "kept": list(corpus.columns),
+                },
                 "rows": len(corpus),
                 "distinct_texts": len(corpus.distinct),
                 "empty_rows": int(corpus.empty.sum()),
@@ -117,28 +128,6 @@ def run(
             f"in {time.perf_counter() - began:.0f} s."
         )
     return summaries
-
-
-def quiet_libraries() -> Any:
-    """Hide the progress bars that transformers shows while it loads and saves weights."""
-    from contextlib import contextmanager
-
-    @contextmanager
-    def quietly() -> Any:
-        try:
-            from transformers.utils import logging as transformers_logging
-        except ImportError:
-            yield
-            return
-        was_shown = transformers_logging.is_progress_bar_enabled()
-        transformers_logging.disable_progress_bar()
-        try:
-            yield
-        finally:
-            if was_shown:
-                transformers_logging.enable_progress_bar()
-
-    return quietly()
 
 
 def _save_snapshots(snapshots: list[Any], corpus: Corpus, folder: Path) -> None:

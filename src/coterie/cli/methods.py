@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from coterie.cli.options import Json
 
 
-def methods(json_: Json = False) -> None:
-    """List the methods.
+def methods(
+    name: Annotated[str | None, typer.Argument(help="A method, to see its settings.")] = None, json_: Json = False
+) -> None:
+    """List the methods, or the settings of one.
 
     **Examples**
 
     `coterie methods`
 
+    `coterie methods sccl`
+
     `coterie methods --json`
     """
-    from coterie.methods.registry import METHODS
+    from coterie.methods.registry import METHODS, find_method
 
+    if name is not None:
+        from coterie.cli.settings import setting_defaults
+
+        target = find_method(name).load()
+        typer.echo(f"{name}: {(target.__doc__ or '').strip().splitlines()[0]}")
+        typer.echo(f"Settings for --set, with their defaults; help(coterie.{target.__name__}) in Python explains them:")
+        for key, default in setting_defaults(target).items():
+            typer.echo(f"  {key}={'null' if default is None else default}")
+        return
     if json_:
         import json
 

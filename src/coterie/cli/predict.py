@@ -33,7 +33,6 @@ def predict(
 
     `coterie predict run archive.csv.gz --text-column body --id-column ticket -o archive-clusters.csv`
     """
-    from coterie.cli.fit import quiet_libraries
     from coterie.cli.run_folder import AssignmentWriter, check_free, listed_columns
     from coterie.errors import InputError
     from coterie.files import whole_file
@@ -41,13 +40,21 @@ def predict(
 
     if output.is_dir():
         raise InputError(f"{output} is a folder; --output must name a file")
+    if output.suffix.lower() != ".csv":
+        raise InputError(f"{output}: the output is CSV; give --output a name that ends in .csv")
+    if output.exists() and input.exists() and output.samefile(input):
+        raise InputError(f"{output} is the input itself; give --output another name")
     check_free(output, overwrite)
     # The new file is looked at before the model is loaded: a wrong column should not cost seconds.
-    chunks = iter_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
+    chunks = iter_corpus(
+        input,
+        text_column=text_column or _column_of(run, input),
+        id_column=id_column,
+        keep_columns=listed_columns(keep or []),
+    )
     from coterie.methods.persistence import load
 
-    with quiet_libraries():
-        model = load(run, device=device)
+    model = load(run, device=device)
     rows = empty = cut = 0
     show_count = not quiet and sys.stderr.isatty()
     with whole_file(output) as stream:
@@ -66,4 +73,17 @@ def predict(
     if not quiet:
         typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))
         if cut:
-            typer.echo(f"Note: {cut:,} texts are longer than the model's limit and were cut.")
+            typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
+
+
+def _column_of(run: Path, input: Path) -> str | None:
+    """The text column the run was fitted on, where the new file has it too."""
+    import json
+
+    from coterie.text.reading import column_names
+
+    try:
+        column = json.loads((run / "run.json").read_text(encoding="utf-8"))["input"]["text_column"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return column if column in column_names(input) else None

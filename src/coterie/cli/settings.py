@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -50,10 +51,29 @@ def build_method(
         elif key in known and key != "training":
             arguments[key] = value
         else:
-            names = [f"{p}.…" if p == "training" else p for p in known]
-            raise SettingError(f"method {name!r} has no setting {key!r}; it has: {', '.join(names)}")
+            raise SettingError(_no_such_setting(name, key, setting_defaults(target)))
     method = target(n_clusters=n_clusters, random_state=seed, **arguments)
     return method.set_params(**nested) if nested else method
+
+
+def setting_defaults(target: type[ClusteringMethod]) -> dict[str, Any]:
+    """What ``--set`` takes for a method, with the defaults; training settings as ``training.name``."""
+    defaults: dict[str, Any] = {}
+    for name, parameter in inspect.signature(target).parameters.items():
+        if name == "training":
+            defaults |= {f"training.{key}": value for key, value in parameter.default.get_params().items()}
+        elif name not in {"n_clusters", "random_state"}:
+            defaults[name] = parameter.default
+    return defaults
+
+
+def _no_such_setting(method: str, key: str, known: Mapping[str, Any]) -> str:
+    if key in {"n_clusters", "random_state"}:
+        return f"--set {key}: use {'-k' if key == 'n_clusters' else '--seed'} instead"
+    ending = [name for name in known if name.split(".")[-1] == key or name.split(".")[-1].endswith(f"_{key}")]
+    close = ending or difflib.get_close_matches(key, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ";"
+    return f"method {method!r} has no setting {key!r}{hint} it has: {', '.join(known)}"
 
 
 def _applies(key: str, known: Sequence[str]) -> bool:
@@ -61,8 +81,10 @@ def _applies(key: str, known: Sequence[str]) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """YAML reads ``5e-6`` as a word; people mean the number."""
+    """YAML reads ``5e-6`` and ``None`` as words; people mean the number, and nothing."""
     if isinstance(value, str):
+        if value.lower() == "none":
+            return None
         try:
             return float(value)
         except ValueError:

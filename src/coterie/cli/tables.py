@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,14 @@ def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
     table.add_column("cluster", justify="right", no_wrap=True)
     table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("confidence", justify="right", no_wrap=True)
     table.add_column("keywords", ratio=1, style="cyan")
     table.add_column("texts nearest to its centre", ratio=2, no_wrap=True, overflow="ellipsis")
     for summary in summaries[:most]:
         table.add_row(
             str(summary.id),
-            f"{summary.size:,}",
+            f"{summary.size:,} ({summary.share:.0%})",
+            "" if summary.confidence is None else f"{summary.confidence:.2f}",
             Text(", ".join(summary.keywords[:6])),
             Text("\n".join(_one_line(text) for text in summary.representatives)),
         )
@@ -42,7 +45,9 @@ def wide_console() -> Console:
     from rich.console import Console
 
     console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_IN_A_PIPE)
+    if console.is_terminal or os.environ.get("COLUMNS"):
+        return console
+    return Console(width=WIDTH_IN_A_PIPE)
 
 
 def _one_line(text: str) -> str:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from coterie.encoders.base import EncoderOutput
 from coterie.encoders.device import autocast
 from coterie.encoders.folder import POOLINGS, SentenceSettings, read_settings, write_settings
+from coterie.encoders.quiet import without_bars
 from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens, tokenize
 from coterie.encoders.weights import find_weights
 from coterie.errors import ModelFolderError, SettingError
@@ -69,7 +70,7 @@ class TransformerEncoder(nn.Module):
         folder = str(source.folder)
         try:
             # Weights that a file lacks are drawn at random: that must not move the user's generator.
-            with torch.random.fork_rng(devices=[]):
+            with without_bars(), torch.random.fork_rng(devices=[]):
                 # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
                 model = AutoModel.from_pretrained(
                     folder, dtype=torch.float32, local_files_only=True, use_safetensors=True
@@ -193,7 +194,8 @@ class TransformerEncoder(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a folder that ``SentenceTransformer(folder)`` loads."""
         folder.mkdir(parents=True, exist_ok=True)
-        self.model.save_pretrained(str(folder))  # type: ignore[operator]
+        with without_bars():
+            self.model.save_pretrained(str(folder))  # type: ignore[operator]
         self.tokenizer.save_pretrained(str(folder))
         write_settings(folder, self.settings, self.dimension)
 

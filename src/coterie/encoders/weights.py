@@ -92,7 +92,7 @@ def _what_helps(name: str) -> str:
     if _is_default(name):
         return "This helps: pip install 'coterie[offline]'"
     return (
-        f"This helps, on a machine with a network: hf download {_repositories(name)[0]} "
+        f"This helps, on a machine with a network: hf download {name if '/' in name else 'ORGANISATION/' + name} "
         "(or give the path of a folder that holds it)"
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from coterie.checks import check_whole
 from coterie.clustering.assignment import (
@@ -26,11 +27,17 @@ from coterie.clustering.assignment import (
     student_t_kernel,
 )
 from coterie.errors import InputError, NotFittedError, SettingError
-from coterie.methods.results import Encoded, Learned, Placed, Prediction, lead, order_of_centers
+from coterie.methods.results import Encoded, Learned, Placed, Prediction, blank_rows, lead, order_of_centers
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.training.history import History
 
 logger = logging.getLogger(__name__)
+
+FEW_TEXTS = 1_000
+
+
+class _NotFittedError(NotFittedError, SklearnNotFittedError):
+    """Ours and scikit-learn's at once, so that either can be caught."""
 
 
 class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
@@ -45,9 +52,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     confidence_:
         For every row, how far its cluster is ahead of the runner-up: ``1 - q2 / q1`` with the probabilities of
         ``predict_proba``. 0 is a coin flip between two clusters, 1 means no other cluster is near. It is a
-        margin, not a calibrated probability of being right. 0 for empty texts.
+        margin, not a calibrated probability of being right: a text that fits no cluster can still be far nearer to
+        one than to the others. Not comparable between methods. 0 for empty texts and texts without any known word.
     center_distance_:
-        Euclidean distance of every row to its cluster's centre; NaN for empty texts.
+        Euclidean distance of every row to its cluster's centre; NaN for empty texts and those without a known word.
     history_:
         Loss terms and label changes during training (empty for methods that do not train).
     notes_:
@@ -97,6 +105,8 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         n_repeated = len(corpus) - n_empty - len(corpus.distinct)
         if n_repeated:
             self._note(f"{n_repeated:,} rows repeat an earlier text; each text is used once, weighted by its count")
+        if len(corpus.distinct) < FEW_TEXTS:
+            self._note(f"with fewer than {FEW_TEXTS:,} distinct texts clusters can change with the seed: compare two")
         self._finish(corpus, self._learn(corpus, vectors), given=vectors is not None)
         return self
 
@@ -105,8 +115,8 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self._check_settings()
         if len(corpus.distinct) < self.n_clusters:
             raise InputError(
-                f"n_clusters={self.n_clusters}, but there are only {len(corpus.distinct)} distinct non-empty texts "
-                f"among {len(corpus)} rows; ask for fewer clusters"
+                f"n_clusters={self.n_clusters} (-k), but there are only {len(corpus.distinct)} distinct non-empty "
+                f"texts among {len(corpus)} rows; ask for fewer clusters"
             )
 
     def fit_predict(self, texts: Any, y: Any = None, *, embeddings: Any = None) -> NDArray[np.int64]:
@@ -126,7 +136,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         """``predict`` with the confidence of each answer (see ``confidence_``), embedding the texts once."""
         corpus, placed = self._place(texts, embeddings)
         labels = placed.distances.argmin(axis=1)
-        confidence = lead(self._probabilities(placed.distances), labels)
+        confidence = np.where(placed.blank, 0.0, lead(self._probabilities(placed.distances), labels))
         return Prediction(corpus.expand(labels, -1), corpus.expand(confidence, 0.0), placed.truncated)
 
     def transform(self, texts: Any) -> Any:
@@ -220,7 +230,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
 
     def _check_fitted(self) -> None:
         if "cluster_centers_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first")
+            raise _NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first")
 
     def _check_embeddings(self, embeddings: Any, corpus: Corpus) -> NDArray[np.float32] | None:
         """Given vectors as one row a distinct text (the first row that holds it)."""
@@ -263,7 +273,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         corpus = as_corpus(texts, allow_empty=True)
         vectors = self._check_embeddings(embeddings, corpus)
         if not corpus.distinct:
-            return corpus, Placed(np.zeros((0, len(self.cluster_centers_))))
+            return corpus, Placed(np.zeros((0, len(self.cluster_centers_))), np.zeros(0, dtype=bool))
         encoded = self._encode(corpus.distinct) if vectors is None else Encoded(self._prepare(vectors))
         if encoded.features.shape[1] != self.cluster_centers_.shape[1]:
             raise InputError(
@@ -273,7 +283,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         distances = self._settled_distances(
             corpus.distinct, encoded.features, self.cluster_centers_, given=vectors is not None
         )
-        return corpus, Placed(distances, encoded.truncated)
+        return corpus, Placed(distances, blank_rows(encoded.features), encoded.truncated)
 
     def _finish(self, corpus: Corpus, learned: Learned, given: bool) -> None:
         """Order the clusters by size and fill the learned attributes."""
@@ -287,12 +297,17 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             labels, nearest = relabel(learned.labels, order), distances[:, order].argmin(axis=1)
         self.cluster_centers_ = np.ascontiguousarray(learned.centers[order], dtype=np.float32)
         self.labels_ = corpus.expand(labels, -1)
-        self.confidence_ = corpus.expand(lead(self._probabilities(distances[:, order]), labels), 0.0)
+        confidence = lead(self._probabilities(distances[:, order]), labels)
+        # A vector of zeros (a text without any known word) is near nothing, whatever the distances say.
+        blank = blank_rows(learned.features)
         own = np.take_along_axis(distances[:, order], labels[:, None], axis=1)[:, 0]
-        self.center_distance_ = corpus.expand(np.sqrt(own), np.nan)
+        self.center_distance_ = corpus.expand(np.where(blank, np.nan, np.sqrt(own)), np.nan)
+        self.confidence_ = corpus.expand(np.where(blank, 0.0, confidence), 0.0)
         if learned.initial_labels is not None:
             self.initial_labels_ = corpus.expand(align_labels(learned.initial_labels, labels, k, counts), -1)
             self.kmeans_labels_ = self.head_labels_ = self.labels_
+            moved = float(np.mean(self.labels_ != self.initial_labels_))
+            self._note(f"training moved {moved:.1%} of the rows to another cluster than the frozen encoder gave them")
         if learned.head_centers is not None:
             head = squared_distances(learned.features, learned.head_centers).argmin(axis=1)
             names = alignment(head, labels, k, counts)
@@ -304,10 +319,8 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         if learned.labels is not None:
             agreement = float(counts[labels == nearest].sum() / counts.sum())
             self.predict_agreement_ = agreement
-            self._note(
-                f"predict assigns to the nearest centroid, which differs from the linkage on "
-                f"{1 - agreement:.1%} of the rows"
-            )
+            outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
+            self._note(f"predict assigns to the nearest centroid, which compared with the linkage {outcome}")
 
 
 def _plain(value: Any) -> Any:

@@ -64,7 +64,7 @@ class EncoderMethod(ClusteringMethod):
     def _note_truncated(self, truncated: int, corpus: Corpus) -> None:
         if truncated:
             self._note(
-                f"{truncated:,} of {len(corpus.distinct):,} distinct texts are longer than "
+                f"{truncated:,} of {len(corpus.distinct):,} distinct texts had more than "
                 f"{self.encoder_.max_length} tokens and were cut (max_length)"
             )
 

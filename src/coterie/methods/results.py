@@ -46,9 +46,10 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Placed:
-    """Squared distances of distinct texts to the centres, and how many of the texts were cut."""
+    """Squared distances of distinct texts to the centres, which vectors are zero, how many texts were cut."""
 
     distances: NDArray[np.float64]
+    blank: NDArray[np.bool_]
     truncated: int = 0
 
 
@@ -75,6 +76,11 @@ def order_of_centers(distances: NDArray[np.float64], counts: NDArray[np.int64]) 
             break
         order = order[again]
     return order
+
+
+def blank_rows(features: Any) -> NDArray[np.bool_]:
+    """Rows of nothing but zeros, dense or sparse: texts without any known word."""
+    return np.asarray(abs(features).sum(axis=1)).ravel() == 0
 
 
 def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:

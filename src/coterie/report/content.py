@@ -21,6 +21,7 @@ def describe_clusters(
     texts: Sequence[str],
     labels: NDArray[np.integer[Any]] | Sequence[int],
     *,
+    confidence: NDArray[np.floating[Any]] | None = None,
     center_distance: NDArray[np.floating[Any]] | None = None,
     n_keywords: int = 10,
     n_representatives: int = 3,
@@ -31,6 +32,8 @@ def describe_clusters(
     ----------
     texts, labels:
         One entry a row; rows labelled -1 are in no cluster.
+    confidence:
+        Each row's confidence (``model.confidence_``), for the mean of every cluster.
     center_distance:
         Each row's distance to its centre (``model.center_distance_``): representative texts are the nearest
         ones that differ from each other. Without it they are taken in the order of the rows.
@@ -57,6 +60,7 @@ def describe_clusters(
                 id=k,
                 size=int(sizes[k]),
                 share=float(sizes[k] / max(1, sizes.sum())),
+                confidence=None if confidence is None or not len(members) else float(np.mean(confidence[members])),
                 keywords=keywords[k],
                 representatives=_different((texts[i] for i in nearest), n_representatives),
             )

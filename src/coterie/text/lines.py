@@ -57,7 +57,7 @@ def checked_lines(path: Path) -> Iterator[str]:
                 place = where.format(start + error.start)
                 raise InputError(
                     f"{path}: line {number}, {place}: not UTF-8 (0x{line[error.start]:02x}, {error.reason}): "
-                    "save the file as UTF-8"
+                    "save the file as UTF-8 (in a spreadsheet program: save as CSV UTF-8)"
                 ) from None
             offset += len(raw)
             yield text

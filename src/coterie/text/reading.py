@@ -95,6 +95,11 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[objec
     return columns
 
 
+def column_names(path: str | Path) -> list[str]:
+    """The names of a file's columns (of its first rows, where rows can differ)."""
+    return [column.name for column in _file_source(path).columns(())]
+
+
 def _file_source(given: str | Path) -> Source:
     try:
         path = Path(given).expanduser()
@@ -111,7 +116,8 @@ def _file_source(given: str | Path) -> Source:
     if ending == ".gz":
         ending, gzipped = Path(path.stem).suffix.lower(), True
     if ending not in _READERS or (gzipped and ending in _WITHOUT_GZIP):
-        raise InputError(f"{path}: unknown file ending {path.suffix!r}: known are {_KNOWN_ENDINGS}")
+        spreadsheet = " (in a spreadsheet program: save as CSV UTF-8)" if ending in {".xlsx", ".xls", ".ods"} else ""
+        raise InputError(f"{path}: unknown file ending {path.suffix!r}: known are {_KNOWN_ENDINGS}{spreadsheet}")
     return _READERS[ending](path)
 
 
