@@ -295,3 +295,11 @@ def test_bad_training_settings_are_named(tiny_encoder: Path) -> None:
 def test_given_embeddings_are_refused_with_the_way_out(tiny_encoder: Path) -> None:
     with pytest.raises(SettingError, match="FrozenEncoder"):
         _method(tiny_encoder).fit(TEXTS, embeddings=np.zeros((30, 4)))
+
+
+def test_a_run_that_diverges_says_so(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import coterie.methods.sccl
+
+    monkeypatch.setattr(coterie.methods.sccl, "nt_xent", lambda first, *_: first.sum() * float("nan"))
+    with pytest.raises(SettingError, match=r"diverged.*learning_rate"):
+        _method(tiny_encoder).fit(TEXTS[:20])

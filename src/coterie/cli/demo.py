@@ -15,7 +15,7 @@ def demo(
     seed: Seed = 0,
     device: Device = "auto",
 ) -> None:
-    """Cluster the bundled sample: 671 messages to a support desk, 12 topics, a minute on two cores.
+    """Cluster the bundled sample: 671 messages to a support desk, 12 topics.
 
     **Example**
 

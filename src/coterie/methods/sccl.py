@@ -187,9 +187,9 @@ class SCCL(TrainedMethod):
       better, and available offline. On unit vectors Eq. 3 with alpha 1 is nearly uniform and its gradient hundreds
       of times smaller than the contrastive one, so the head sees them scaled to ``radius`` 6 and ``alpha`` is 10
       (the paper: 1, and 10 on Biomedical). ``normalize=False, alpha=1`` is the paper's form.
-    - Encoder learning rate 2e-5 for at most 5 epochs instead of 5e-6 for 20 to 100: as good on the tuning sets in a
-      quarter of the time. Batch 400, or a sixteenth of the texts where that is fewer; texts of like length share
-      a batch, which makes negatives alike in length. A run also stops when labels settle.
+    - Encoder learning rate 2e-5 for at most 5 epochs instead of 5e-6 for 20 to 100, chosen on the tuning sets
+      (benchmarks/results/sccl_trials.json). Batch 400, or a sixteenth of the texts where that is fewer; texts of
+      like length share a batch, which makes negatives alike in length. A run also stops when labels settle.
     - Texts are cut at 64 tokens, not 32, which would cut a quarter of AgNews.
     - Views by word deletion, drawn anew every epoch, instead of contextual substitution made once. Virtual views
       are not in the paper and came with its public code, whose halved clustering term is kept for the joint form.

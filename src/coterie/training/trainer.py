@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from coterie.encoders.device import resolve_precision
 from coterie.encoders.tokens import TokenArrays, training_batches
 from coterie.encoders.transformer import TransformerEncoder
+from coterie.errors import SettingError
 from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
 from coterie.training.history import History, Snapshot
@@ -208,6 +210,12 @@ class Trainer:
         table = torch.stack([torch.stack(list(terms.values())) for _, _, _, terms in self._unread]).tolist()
         for (stage, epoch, step, terms), values in zip(self._unread, table, strict=True):
             named = dict(zip(terms, values, strict=True))
+            if not all(map(math.isfinite, values)):
+                self._unread.clear()
+                raise SettingError(
+                    f"training diverged: {named} at step {step}; lower training.learning_rate "
+                    f"(now {self.config.learning_rate:g}) or training.head_learning_rate"
+                )
             self.history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})
         self._unread.clear()
 
