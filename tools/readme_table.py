@@ -52,6 +52,8 @@ def figures() -> str:
         f"the whole command on 5,000 titles took {cpu['seconds']['total'] / 60:.1f} minutes "
         f"on {cpu['machine']['cores']} CPU cores. Note that {gpu['note']}. Every run, seed by seed, and what was tried "
         "on the way: [benchmarks/results](benchmarks/results).",
+        "",
+        f"A caution: {gpu['caution']}.",
     ]
     return "\n".join(lines)
 

@@ -186,7 +186,8 @@ class SCCL(TrainedMethod):
     - Backbone all-MiniLM-L6-v2 with its own normalisation, not distilbert-base-nli-stsb-mean-tokens: smaller,
       better, and available offline. On unit vectors Eq. 3 with alpha 1 is nearly uniform and its gradient hundreds
       of times smaller than the contrastive one, so the head sees them scaled to ``radius`` 6 and ``alpha`` is 10
-      (the paper: 1, and 10 on Biomedical). ``normalize=False, alpha=1`` is the paper's form.
+      (the paper: 1, and 10 on Biomedical); both were found with StackOverflow in view.
+      ``normalize=False, alpha=1`` is the paper's form.
     - Encoder learning rate 2e-5 for at most 5 epochs instead of 5e-6 for 20 to 100, chosen on the tuning sets
       (benchmarks/results/sccl_trials.json). Batch 400, or a sixteenth of the texts where that is fewer; texts of
       like length share a batch, which makes negatives alike in length. A run also stops when labels settle.
