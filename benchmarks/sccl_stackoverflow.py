@@ -23,6 +23,9 @@ from coterie import SCCL, TrainingConfig, __version__, load_dataset
 from coterie.evaluation.external import evaluate
 
 DATASET = "stackoverflow"
+PAPER_TRAINING = TrainingConfig(
+    batch_size=400, learning_rate=5e-6, head_learning_rate=5e-4, max_steps=1000, max_epochs=None, check_every=1
+)
 SETTINGS: dict[str, dict[str, Any]] = {
     # What `coterie fit --method sccl` does.
     "default": {},
@@ -34,18 +37,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "normalize": False,
         "alpha": 1.0,
         "final_kmeans": "fresh",
-        "training": TrainingConfig(
-            batch_size=400, learning_rate=5e-6, head_learning_rate=5e-4, max_steps=1000, max_epochs=None, check_every=1
-        ),
+        "training": PAPER_TRAINING,
     },
     # The same on the encoder's own, normalised embeddings.
     "paper-normalized": {
         "alpha": 1.0,
         "radius": 1.0,
         "final_kmeans": "fresh",
-        "training": TrainingConfig(
-            batch_size=400, learning_rate=5e-6, head_learning_rate=5e-4, max_steps=1000, max_epochs=None, check_every=1
-        ),
+        "training": PAPER_TRAINING,
     },
 }
 

@@ -21,7 +21,7 @@ from coterie.clustering.assignment import (
     relabel,
     squared_distances,
     student_t,
-    student_t_kernel,
+    student_t_from_distances,
 )
 
 MAKES = pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
@@ -103,7 +103,7 @@ def test_a_row_on_its_centre_has_no_distance(make: Callable[[Any], Any]) -> None
 def test_the_numpy_kernel_is_the_torch_one() -> None:
     features, centers = _data()
     for alpha in (1.0, 10.0):
-        mine = student_t_kernel(squared_distances(features, centers), alpha)
+        mine = student_t_from_distances(squared_distances(features, centers), alpha)
         other = student_t(torch.from_numpy(features).double(), torch.from_numpy(centers).double(), alpha).numpy()
         np.testing.assert_allclose(mine, other, rtol=1e-9)
         np.testing.assert_allclose(mine.sum(axis=1), 1, rtol=1e-12)

@@ -12,8 +12,8 @@ import torch
 from reference import sccl_oracle as oracle
 
 from coterie.encoders.folder import SentenceSettings
-from coterie.methods.sccl import PAIR, SCCL, VARIANTS, Clustering, Projector
-from coterie.training.objective import ORIGINAL, Batch, LossTerms, Objective
+from coterie.methods.sccl import SCCL, VARIANTS, Clustering, Projector
+from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, LossTerms, Objective
 
 Array = np.ndarray
 TEXTS, DIMENSION, CLUSTERS, OUTPUT = 6, 5, 3, 4
@@ -175,17 +175,17 @@ def test_the_target_takes_no_gradient() -> None:
 # --- Views ---
 
 WANTED: dict[tuple[str, str], list[tuple[str, ...]]] = {
-    ("joint", "word_deletion"): [(ORIGINAL, *PAIR)],
+    ("joint", "word_deletion"): [(ORIGINAL, *AUGMENTED)],
     ("joint", "virtual"): [(ORIGINAL, ORIGINAL)],
-    ("instance", "word_deletion"): [PAIR],
+    ("instance", "word_deletion"): [AUGMENTED],
     ("instance", "virtual"): [(ORIGINAL, ORIGINAL)],
     ("cluster", "word_deletion"): [(ORIGINAL,)],
     ("cluster", "virtual"): [(ORIGINAL,)],
-    ("sequential", "word_deletion"): [PAIR, (ORIGINAL,)],
+    ("sequential", "word_deletion"): [AUGMENTED, (ORIGINAL,)],
     ("sequential", "virtual"): [(ORIGINAL, ORIGINAL), (ORIGINAL,)],
-    ("alternative_1", "word_deletion"): [PAIR],
+    ("alternative_1", "word_deletion"): [AUGMENTED],
     ("alternative_1", "virtual"): [(ORIGINAL, ORIGINAL)],
-    ("alternative_2", "word_deletion"): [(ORIGINAL, *PAIR)],
+    ("alternative_2", "word_deletion"): [(ORIGINAL, *AUGMENTED)],
     ("alternative_2", "virtual"): [(ORIGINAL, ORIGINAL, ORIGINAL)],
 }
 

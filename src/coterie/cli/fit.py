@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput,
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
-    from coterie.types import ClusterSummary
+    from coterie.training.history import Snapshot
 
 
 def fit(
@@ -57,23 +57,21 @@ def fit(
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
-    find_method(method)
+    info = find_method(method)
     settings = parse_settings(set_ or [])
     # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
     corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
     if encoder is not None:
         settings["encoder"] = encoder
     if snapshots:
-        if not find_method(method).trains_encoder:
+        if not info.trains_encoder:
             raise SettingError(f"--snapshots needs a method that trains; {method} does not")
         settings["training.snapshot_every"] = snapshots
     model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
     run(model, method, corpus, str(input), output, quiet)
 
 
-def run(
-    model: ClusteringMethod, method: str, corpus: Corpus, source: str, output: Path, quiet: bool
-) -> list[ClusterSummary]:
+def run(model: ClusteringMethod, method: str, corpus: Corpus, source: str, output: Path, quiet: bool) -> None:
     """Fit, write the run folder, and show what came out."""
     from coterie.cli.run_folder import AssignmentWriter, versions
     from coterie.cli.tables import print_clusters
@@ -90,12 +88,11 @@ def run(
         summaries = describe_clusters(
             corpus.texts, model.labels_, confidence=model.confidence_, center_distance=model.center_distance_
         )
-        fitted = vars(model)
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
         write_json(folder / "clusters.json", {"clusters": [summary.to_dict() for summary in summaries]})
         model.save_pretrained(folder / "model")
-        _save_snapshots(fitted.get("snapshots_", []), corpus, folder)
+        _save_snapshots(model.history_.snapshots, corpus, folder)
         write_json(
             folder / "run.json",
             {
@@ -113,9 +110,8 @@ def run(
                 "empty_rows": int(corpus.empty.sum()),
                 "notes": list(model.notes_),
                 "versions": versions(),
-                "device": str(fitted["encoder_"].device) if "encoder_" in fitted else "cpu",
-                "encoder_from": fitted["encoder_"].origin if "encoder_" in fitted else None,
-                "seconds": {"total": time.perf_counter() - began, **fitted.get("timings_", {})},
+                **model.provenance(),
+                "seconds": {"total": time.perf_counter() - began, **model.timings_},
                 "history": model.history_.to_dict(),
             },
         )
@@ -127,10 +123,9 @@ def run(
             f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "
             f"in {time.perf_counter() - began:.0f} s."
         )
-    return summaries
 
 
-def _save_snapshots(snapshots: list[Any], corpus: Corpus, folder: Path) -> None:
+def _save_snapshots(snapshots: list[Snapshot], corpus: Corpus, folder: Path) -> None:
     """One safetensors file a snapshot, and which text each row is, for evaluation afterwards."""
     if not snapshots:
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 DISTANCE_BLOCK = 8_192
 
 
-def student_t_kernel(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+def student_t_from_distances(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Rows of squared distances to the K centres, as probabilities (SCCL Eq. 3, DEC Eq. 1).
 
     ``q_k`` is proportional to ``(1 + d_k^2 / alpha) ** (-(alpha + 1) / 2)``.

@@ -23,6 +23,7 @@ from types import MappingProxyType
 
 from coterie.datasets.cards import DatasetCard, dataset_card
 from coterie.datasets.sources import CONVERTERS, Table, read_csv, write_csv
+from coterie.encoders.weights import is_offline
 from coterie.errors import DatasetNotFoundError, SettingError
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,6 @@ PUBLIC_HOME = "https://raw.githubusercontent.com"
 TIMEOUT_SECONDS = 60
 LARGEST_FILE = 64 * 1024 * 1024  # the largest public file has about 4 MB; more than this is not one of ours
 BUNDLED_FOLDER = Path(__file__).parent
-_TRUE = {"1", "true", "yes", "on"}
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def _not_found(card: DatasetCard, tried: list[str], way_out: str) -> str:
 
 
 def _offline() -> bool:
-    return any(os.environ.get(key, "").lower() in _TRUE for key in ("COTERIE_OFFLINE", "HF_HUB_OFFLINE"))
+    return is_offline(("COTERIE_OFFLINE", "HF_HUB_OFFLINE"))
 
 
 def _download(address: str) -> bytes:

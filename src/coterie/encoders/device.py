@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 import torch
 
+from coterie.checks import check_choice
 from coterie.errors import SettingError
 
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -34,8 +35,7 @@ def resolve_device(device: str) -> torch.device:
 
 def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
     """``"auto"`` is bfloat16 where the hardware computes in it natively, float32 elsewhere."""
-    if precision not in PRECISIONS:
-        raise SettingError(f"precision={precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
+    check_choice("precision", precision, PRECISIONS)
     if precision == "float32":
         return torch.float32
     if precision == "bfloat16":

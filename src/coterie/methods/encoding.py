@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.checks import check_whole
+from coterie.encoders.folder import check_settings
 from coterie.errors import SettingError
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Encoded
@@ -59,7 +59,7 @@ class EncoderMethod(ClusteringMethod):
         super()._check_settings()
         if not isinstance(self.encoder, (str, os.PathLike)):
             raise SettingError(f"encoder={self.encoder!r} must be a model's name or a folder")
-        check_whole("max_length", self.max_length, least=3)
+        check_settings(self.pooling, self.normalize, self.max_length)
 
     def _note_truncated(self, truncated: int, corpus: Corpus) -> None:
         if truncated:
@@ -74,6 +74,9 @@ class EncoderMethod(ClusteringMethod):
 
     def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.encoder_.encode_alone(texts)
+
+    def provenance(self) -> dict[str, str | None]:
+        return {"device": str(self.encoder_.device), "encoder_from": self.encoder_.origin}
 
     def _save_parts(self, folder: Path) -> dict[str, Any]:
         self.encoder_.save(folder)

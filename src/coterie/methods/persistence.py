@@ -116,6 +116,7 @@ def _rebuild(path: Path, meta: dict[str, Any], arrays: dict[str, Any], device: s
     if meta["predict_agreement"] is not None:
         method.predict_agreement_ = meta["predict_agreement"]
     method.seed_ = meta["seed"]
+    method.timings_ = {}
     method.notes_ = tuple(meta["notes"])
     method.history_ = History(**meta["history"])
     method._restore_parts(path, arrays, meta["extra"], device)

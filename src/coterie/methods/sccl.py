@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from coterie.checks import check_choice, check_number
-from coterie.clustering.assignment import student_t, student_t_kernel, target_distribution
+from coterie.clustering.assignment import student_t, student_t_from_distances, target_distribution
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.losses.nt_xent import nt_xent
 from coterie.methods.training import TrainedMethod
 from coterie.training.config import TrainingConfig
-from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
+from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
 VARIANTS = ("joint", "instance", "cluster", "sequential", "alternative_1", "alternative_2")
-PAIR = ("augmented_1", "augmented_2")
 
 
 class Projector(nn.Sequential):
@@ -36,15 +35,15 @@ class Projector(nn.Sequential):
 
 
 class InstanceCL(Objective):
-    """Instance-CL alone (Eq. 1-2)."""
+    """Instance-CL alone (Eq. 1-2), on two augmented views or, ``virtual``, on the original under two dropouts."""
 
-    views: tuple[str, ...] = PAIR
-
-    def __init__(self, projector: Projector, temperature: float, eta: float) -> None:
+    def __init__(self, projector: Projector, temperature: float, eta: float, virtual: bool = False) -> None:
         super().__init__()
         self.projector = projector
         self.temperature = temperature
         self.eta = eta
+        self.virtual = virtual
+        self.views = (ORIGINAL, ORIGINAL) if virtual else AUGMENTED
 
     def contrast(self, first: Tensor, second: Tensor, weights: Tensor) -> Tensor:
         return nt_xent(self.projector(first), self.projector(second), self.temperature, weights)  # Eq. 1-2
@@ -97,14 +96,12 @@ class SCCLObjective(InstanceCL):
     def __init__(
         self, projector: Projector, clustering: Clustering, temperature: float, eta: float, variant: str, virtual: bool
     ) -> None:
-        super().__init__(projector, temperature, eta)
+        super().__init__(projector, temperature, eta, virtual)
         self.clustering = clustering
         self.variant = variant
-        self.virtual = virtual
-        pair = (ORIGINAL, ORIGINAL) if virtual else PAIR
         # A dropout view of the original is an original: the virtual joint form needs no third pass.
-        has_anchor = variant == "alternative_2" or (variant == "joint" and not virtual)
-        self.views = (ORIGINAL, *pair) if has_anchor else pair
+        if variant == "alternative_2" or (variant == "joint" and not virtual):
+            self.views = (ORIGINAL, *self.views)
 
     def loss(self, batch: Batch) -> LossTerms:
         weights = batch.weights
@@ -191,7 +188,7 @@ class SCCL(TrainedMethod):
     - Encoder learning rate 2e-5 for at most 5 epochs instead of 5e-6 for 20 to 100, chosen on the tuning sets
       (benchmarks/results/sccl_trials.json). Batch 400, or a sixteenth of the texts where that is fewer; texts of
       like length share a batch, which makes negatives alike in length. A run also stops when labels settle.
-    - Texts are cut at 64 tokens, not 32, which would cut a quarter of AgNews.
+    - Texts are cut at 64 tokens, not 32, which is short for the longer of the paper's own sets.
     - Views by word deletion, drawn anew every epoch, instead of contextual substitution made once. Virtual views
       are not in the paper and came with its public code, whose halved clustering term is kept for the joint form.
     - The final k-means also tries the centres followed through training, not random starts alone.
@@ -262,9 +259,7 @@ class SCCL(TrainedMethod):
             return [Stage("cluster", Clustering(centers, self.alpha, radius))]
         projector = Projector(dimension, generator)
         if self.variant in {"instance", "sequential"}:
-            instance = InstanceCL(projector, self.temperature, self.eta)
-            if virtual:
-                instance.views = (ORIGINAL, ORIGINAL)
+            instance = InstanceCL(projector, self.temperature, self.eta, virtual)
             if self.variant == "instance":
                 return [Stage("instance", instance)]
             clustering = Clustering(centers, self.alpha, radius, refit)
@@ -275,7 +270,7 @@ class SCCL(TrainedMethod):
         return [Stage("sccl", joint)]
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-        return student_t_kernel(self._radius**2 * distances, self.alpha)  # Eq. 3
+        return student_t_from_distances(self._radius**2 * distances, self.alpha)  # Eq. 3
 
     @property
     def _radius(self) -> float:

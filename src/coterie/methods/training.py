@@ -43,7 +43,6 @@ class TrainedMethod(EncoderMethod):
     training: TrainingConfig
 
     snapshots_: list[Snapshot]
-    timings_: dict[str, float]
 
     @abstractmethod
     def _stages(
@@ -71,9 +70,11 @@ class TrainedMethod(EncoderMethod):
         return f"{type(self).__name__} trains the encoder on the texts; use FrozenEncoder for fixed vectors"
 
     def _augmenters(self) -> dict[str, Augmenter]:
+        from coterie.training.objective import AUGMENTED
+
         if self.augmentation == "virtual":
             return {}
-        return {name: WordDeletion(self.augmentation_ratio) for name in ("augmented_1", "augmented_2")}
+        return {name: WordDeletion(self.augmentation_ratio) for name in AUGMENTED}
 
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
         import torch

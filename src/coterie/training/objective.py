@@ -12,6 +12,7 @@ from torch import Tensor, nn
 EmbedCorpus = Callable[[], Tensor]
 
 ORIGINAL = "original"
+AUGMENTED = ("augmented_1", "augmented_2")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import SettingError
+from coterie.methods.base import ClusteringMethod
 from coterie.methods.baselines.partition import PartitionMixin
 from coterie.methods.encoding import EncoderMethod
 from coterie.methods.results import Encoded, Learned
@@ -91,6 +92,9 @@ class FrozenEncoder(PartitionMixin, EncoderMethod):
             # Unit length belongs to the vectors then, also in the saved folder.
             encoder.settings = replace(encoder.settings, normalize=True)
         return encoder
+
+    def provenance(self) -> dict[str, str | None]:
+        return ClusteringMethod.provenance(self) if self.from_embeddings_ else super().provenance()
 
     def _save_parts(self, folder: Path) -> dict[str, Any]:
         if not self.from_embeddings_:
