@@ -12,6 +12,10 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "SCCL": "coterie.methods.sccl",
+    "AECL": "coterie.methods.aecl",
+    "DECCRL": "coterie.methods.deccrl",
+    "ClusterBERT": "coterie.methods.clusterbert",
+    "UFTC": "coterie.methods.uftc",
     "FrozenEncoder": "coterie.methods.baselines.frozen",
     "TfIdf": "coterie.methods.baselines.tfidf",
     "BagOfWords": "coterie.methods.baselines.bow",
@@ -31,11 +35,15 @@ if TYPE_CHECKING:
     from coterie.datasets.loading import load_dataset as load_dataset
     from coterie.errors import CoterieError as CoterieError
     from coterie.evaluation.external import evaluate as evaluate
+    from coterie.methods.aecl import AECL as AECL
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
+    from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
+    from coterie.methods.deccrl import DECCRL as DECCRL
     from coterie.methods.persistence import load as load
     from coterie.methods.sccl import SCCL as SCCL
+    from coterie.methods.uftc import UFTC as UFTC
     from coterie.report.content import describe_clusters as describe_clusters
     from coterie.text.corpus import Corpus as Corpus
     from coterie.text.reading import read_corpus as read_corpus

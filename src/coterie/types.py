@@ -7,6 +7,25 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Topic:
+    """What one topic of a cluster is about.
+
+    Attributes
+    ----------
+    words:
+        Its likeliest words, the first the likeliest.
+    probabilities:
+        Theirs.
+    share:
+        How much of the cluster's texts it makes up; the shares of a cluster's topics add up to one.
+    """
+
+    words: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    share: float
+
+
+@dataclass(frozen=True)
 class ClusterSummary:
     """A cluster as people see it.
 
@@ -20,6 +39,8 @@ class ClusterSummary:
         Words that tell it from the other clusters, best first.
     representatives:
         Texts near its centre that differ from one another.
+    topics:
+        What a method that learns topics found in it, the most common first.
     """
 
     id: int
@@ -28,6 +49,7 @@ class ClusterSummary:
     confidence: float | None
     keywords: tuple[str, ...]
     representatives: tuple[str, ...]
+    topics: tuple[Topic, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -9,10 +9,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command_line import coterie, done, refusal, refusal_line, tree, write_csv, write_jsonl, write_parquet
+from command_line import (
+    column,
+    coterie,
+    done,
+    read_rows,
+    refusal,
+    refusal_line,
+    tree,
+    write_csv,
+    write_jsonl,
+    write_parquet,
+)
 from conftest import grouped_texts
 
+from coterie.evaluation.attention import corpus_attention
 from coterie.evaluation.external import evaluate
+from coterie.evaluation.pairs import KINDS
+from coterie.evaluation.snapshots import read_snapshots
+from coterie.methods.persistence import load
 
 TEXTS, GROUPS = grouped_texts(30)
 # Mostly the groups, with mistakes and two rows in no cluster.
@@ -180,3 +195,111 @@ def test_missing_files_are_refused_and_nothing_is_written(assignments: Path, tmp
     assert "no such file" in refusal("evaluate", assignments, "--labels", tmp_path / "none.csv")
     done("evaluate", assignments, "--labels", labels)
     assert tree(tmp_path) == before
+
+
+# --- what a run kept: snapshots, pairs, attention ---
+
+
+@pytest.fixture(scope="module")
+def aecl_run(tmp_path_factory: pytest.TempPathFactory, tiny_encoder: Path) -> Path:
+    """A run of AECL with snapshots; its second row is empty, its last repeats the first text under another label."""
+    folder = tmp_path_factory.mktemp("aecl")
+    texts, groups = [TEXTS[0], "", *TEXTS[1:], TEXTS[0]], [GROUPS[0], "", *GROUPS[1:], "other"]
+    path = write_csv(folder / "in.csv", {"text": texts, "key": list(range(32)), "topic": groups})
+    settings = ["stage_1=1", "stage_2=1", "stage_3=1", "augmentation=word_deletion"]
+    settings += ["training.batch_size=8", "training.max_epochs=3"]
+    options = [part for setting in settings for part in ("--set", setting)]
+    options += ["-m", "aecl", "--encoder", str(tiny_encoder), "-q", "--snapshots", "1", "--text-column", "text"]
+    done("fit", path, "-k", 3, "-o", folder / "run", *options, "--id-column", "key")
+    return folder
+
+
+def topics(folder: Path) -> tuple[object, ...]:
+    return ("--labels", folder / "in.csv", "--label-column", "topic")
+
+
+def test_snapshots_need_no_labels(aecl_run: Path) -> None:
+    table = done("evaluate", aecl_run / "run", "--snapshots").words
+    assert "silhouette Dunn intra inter" in table and "ACC" not in table
+    labelled = json.loads(done("evaluate", aecl_run / "run", "--snapshots", *topics(aecl_run), "--json").out)
+    plain = json.loads(done("evaluate", aecl_run / "run", "--snapshots", "--json").out)
+    assert [set(one) - set(two) for one, two in zip(labelled, plain, strict=True)] == [{"accuracy", "nmi", "ari"}] * 4
+
+
+def test_pairs_as_json_hold_rows_texts_labels_and_similarities(aecl_run: Path) -> None:
+    run = aecl_run / "run"
+    content = json.loads(done("evaluate", run, "--pairs", *topics(aecl_run), "--json").out)
+    assert [each["stage"] for each in content["snapshots"]] == ["start", "stage_1", "stage_2", "stage_3"]
+    pairs = content["pairs"]
+    assert {pair["kind"] for pair in pairs} <= set(KINDS) - {"rise", "fall"}
+    assert [pair["kind"] for pair in pairs].count("same_close") == 10
+    rows = read_rows(run / "assignments.csv")
+    truth = column(aecl_run / "in.csv", "topic")
+    snapshots, _ = read_snapshots(run)
+    texts = [text for text in dict.fromkeys(row["text"] for row in rows) if text]
+    for pair in pairs:
+        both = (pair["first"], pair["second"])
+        for each in both:
+            assert rows[each["row"] - 1]["text"] == each["text"]
+            assert truth[each["row"] - 1] == each["label"] != "other"
+        assert (both[0]["label"] == both[1]["label"]) == pair["kind"].startswith("same")
+        vectors = [snapshots[-1].embeddings[texts.index(each["text"])] for each in both]
+        cosine = vectors[0] @ vectors[1] / math.sqrt((vectors[0] @ vectors[0]) * (vectors[1] @ vectors[1]))
+        assert pair["similarities"][-1] == pytest.approx(cosine, abs=1e-5)
+        assert len(pair["similarities"]) == 4
+
+
+def test_pairs_are_shown_with_their_texts(aecl_run: Path) -> None:
+    run = aecl_run / "run"
+    labelled = done("evaluate", run, "--pairs", *topics(aecl_run))
+    pairs = json.loads(done("evaluate", run, "--pairs", *topics(aecl_run), "--json").out)["pairs"]
+    assert pairs
+    for pair in pairs:
+        assert KINDS[pair["kind"]] in labelled.words
+        assert pair["first"]["text"] in labelled.out and pair["second"]["text"] in labelled.out
+        assert f"{pair['similarities'][0]:.3f} {pair['similarities'][-1]:.3f}" in labelled.words
+    plain = done("evaluate", run, "--pairs")
+    assert "same label" not in plain.words and "label" not in plain.words
+    kinds = {pair["kind"] for pair in json.loads(done("evaluate", run, "--pairs", "--json").out)["pairs"]}
+    assert kinds and kinds <= {"rise", "fall"}
+    assert all(KINDS[kind] in plain.words for kind in kinds)
+
+
+def test_attention_of_a_saved_run(aecl_run: Path) -> None:
+    run = aecl_run / "run"
+    found = json.loads(done("evaluate", run, "--attention", *topics(aecl_run), "--json").out)
+    rows, truth = read_rows(run / "assignments.csv"), column(aecl_run / "in.csv", "topic")
+    wanted = corpus_attention(load(run), [row["text"] for row in rows], truth)
+    assert found == pytest.approx(wanted.to_dict(), abs=1e-6)
+    assert 0 < found["negative"] < 1
+    shown = done("evaluate", run, "--attention", *topics(aecl_run), "--id-column", "key").words
+    assert f"(NS) {100 * found['negative']:.1f} %" in shown
+    assert f"evenly {100 * found['even']:.1f} %" in shown
+    assert f"(PS) {100 * found['positive']:.1f} %" in shown
+
+
+def test_what_a_run_lacks_is_said(assignments: Path, tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "label": GROUPS})
+    done("fit", path, "-k", 3, "-m", "tfidf", "-q", "--text-column", "text", "-o", tmp_path / "run")
+    message = refusal("evaluate", tmp_path / "run", "--labels", path, "--attention")
+    assert "AECL" in message and "TfIdf" in message and "--method aecl" in message
+    assert "--snapshots 1" in refusal("evaluate", tmp_path / "run", "--pairs")
+    assert "--snapshots 1" in refusal("evaluate", tmp_path / "run", "--snapshots")
+    assert "coterie.json" in refusal("evaluate", assignments, "--labels", path, "--attention")
+
+
+def test_another_file_than_the_runs_own_is_refused(aecl_run: Path) -> None:
+    other = write_csv(aecl_run / "run" / "other.csv", {"text": TEXTS[:3], "cluster": [0, 1, 2]})
+    message = refusal("evaluate", other, "--pairs")
+    other.unlink()
+    assert "3 rows" in message and "32" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [((), "--labels"), (("--attention",), "--labels"), (("--pairs", "--snapshots"), "--pairs")],
+)
+def test_wrong_combinations_are_wrong_usage(options: tuple[str, ...], word: str, assignments: Path) -> None:
+    outcome = coterie("evaluate", assignments, *options)
+    assert outcome.code == 2 and outcome.out == ""
+    assert "Usage:" in outcome.err and word in outcome.err and "Traceback" not in outcome.err

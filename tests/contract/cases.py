@@ -20,6 +20,17 @@ K = 3
 CLUSTERERS = ("kmeans", "spherical", "ward", "average")
 LINKAGES = ("ward", "average")
 FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
+# A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
+FAST_SETTINGS: dict[str, dict[str, Any]] = {
+    # A vocabulary of so few texts.
+    "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None},
+    "aecl": {
+        "stage_1": 1,
+        "stage_2": 60,
+        "stage_3": 1,
+        "training": replace(FAST_TRAINING, max_steps=124, max_epochs=62, head_learning_rate=5e-3),
+    },
+}
 
 DISTINCT = grouped_texts(24)[0]
 # Empty rows of all kinds in the middle, repeats of the first texts afterwards.
@@ -48,6 +59,26 @@ class Case:
         return "encoder" in self.parameters
 
     @property
+    def head_decides(self) -> bool:
+        """Whether labels_ are a trained network's and not "nearest centre"."""
+        return self.info.name == "aecl"
+
+    @property
+    def centers_are_trained(self) -> bool:
+        """Whether the centres were moved by training, away from the means of their texts."""
+        return self.info.name in {"deccrl", "uftc"}
+
+    @property
+    def projects(self) -> bool:
+        """Whether a linear layer follows pooling and normalisation."""
+        return self.info.name == "deccrl"
+
+    @property
+    def fast_training(self) -> TrainingConfig:
+        chosen: TrainingConfig = FAST_SETTINGS.get(self.info.name, {}).get("training", FAST_TRAINING)
+        return chosen
+
+    @property
     def is_linkage(self) -> bool:
         return self.clusterer in LINKAGES
 
@@ -60,6 +91,7 @@ class Case:
             chosen |= {"encoder": str(folder), "device": "cpu"}
         if "training" in self.parameters:
             chosen["training"] = FAST_TRAINING
+        chosen |= FAST_SETTINGS.get(self.info.name, {})
         return self.info.load()(**{**chosen, **settings})
 
 

@@ -55,6 +55,10 @@ def test_confidence_and_distance(fitted: ClusteringMethod) -> None:
 def test_centres_are_the_weighted_means_of_their_rows(case: Case, fitted: ClusteringMethod) -> None:
     vectors = dense(fitted.transform(ROWS))
     assert fitted.cluster_centers_.shape == (K, vectors.shape[1])
+    if case.centers_are_trained:
+        distances = np.linalg.norm(vectors[:, None] - fitted.cluster_centers_[None], axis=2)
+        np.testing.assert_array_equal(distances.argmin(axis=1)[~IS_EMPTY], fitted.labels_[~IS_EMPTY])
+        return
     for k in range(K):
         mean = vectors[fitted.labels_ == k].mean(axis=0)
         if case.clusterer == "spherical":
@@ -182,6 +186,9 @@ def test_empty_rows_change_nothing_for_the_others(case: Case, fitted: Clustering
 
 
 def test_linkage_says_how_often_predict_differs(case: Case, fitted: ClusteringMethod) -> None:
+    if case.head_decides:
+        assert 0 < fitted.predict_agreement_ <= 1  # with the assignments inside training batches
+        return
     if not case.is_linkage:
         assert "predict_agreement_" not in vars(fitted)
         return
@@ -196,7 +203,7 @@ def test_history(case: Case, fitted: ClusteringMethod) -> None:
     if not case.info.trains_encoder:
         assert steps == []
         return
-    assert len(steps) == 2
+    assert len(steps) == case.fast_training.max_steps
     for record in steps:
         terms = [value for name, value in record.items() if name not in {"stage", "epoch", "step"}]
         assert terms and np.isfinite(terms).all()
@@ -209,6 +216,8 @@ def test_training_reaches_every_parameter_of_the_encoder(trained_case: Case, tin
     before = dict(TransformerEncoder.load(tiny_encoder).named_parameters())
     model = trained_case.make(tiny_encoder, training=training(learning_rate=1e-2)).fit(DISTINCT)
     for name, parameter in model.encoder_.named_parameters():  # type: ignore[attr-defined]
+        if name.startswith("projection."):
+            continue  # not the encoder's own: a method put it behind
         # Adding a constant to all keys leaves attention as it is: their bias has no gradient by its nature.
         if not name.endswith("key.bias"):
             assert parameter.isfinite().all()
@@ -222,7 +231,9 @@ def test_few_texts(method_case: Case, tiny_encoder: Path, batch_size: int | None
     settings = {"training": training(batch_size=batch_size, max_steps=3)} if trains else {}
     for k in (2, 3):
         model = method_case.make(tiny_encoder, n_clusters=k, **settings).fit(DISTINCT[:3])
-        assert set(model.labels_.tolist()) == set(range(k))
+        # A head cannot tell three texts apart after three steps; centres can.
+        used = set(model.labels_.tolist())
+        assert used <= set(range(k)) if method_case.head_decides else used == set(range(k))
         assert np.isfinite(model.history_.term("loss")).all()
 
 

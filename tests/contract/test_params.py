@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,40 @@ NONSENSE: dict[str, list[Any]] = {
     "augmentation_ratio": ["some", None, 0, 1, math.nan],
     "final_kmeans": ["no such", None],
     "training": ["fast", None, {"max_steps": 2}],
+    # AECL
+    "tau_instance": ["hot", None, 0, -1.0, math.nan],
+    "tau_cluster": ["hot", None, 0, -1.0, math.nan],
+    **{f"lambda{i}": ["much", None, -1.0, math.nan, math.inf] for i in (1, 2, 3, 4)},
+    "threshold": ["high", None, 0, 1, math.nan],
+    "contrast": ["no such", None],
+    "attention": ["no such", None],
+    "positive_in_denominator": ["sometimes", None],
+    "stage_1": ["long", None, -1, 1.5],
+    "stage_2": ["long", None, -1, 1.5],
+    "stage_3": ["long", None, 0, 1.5],
+    "references": ["many", None, 0, 1.5],
+    # DECCRL
+    **{f"lambda_{i}": ["much", None, -1.0, math.nan, math.inf] for i in "crl"},
+    "n_topics": ["many", None, 0, 1.5],
+    "word_vectors": ["no such", None],
+    "min_df": ["some", None, 0, 1.5],
+    "max_df": ["some", None, 0, 1.5, math.nan],
+    "topic_learning_rate": ["slow", None, 0, math.nan],
+    "printed_contrast": ["sometimes", None],
+    # ClusterBERT
+    "adaptation_epochs": ["long", None, -1, 1.5],
+    "clustering_epochs": ["long", None, -1, 1.5],
+    "hardening_epochs": ["long", None, -1, 1.5],
+    "reclusterings": ["many", None, 0, 1.5],
+    "clustering_lambda": ["much", None, -0.1, 1.1, math.nan],
+    "hardening_lambda": ["much", None, -0.1, 1.1, math.nan],
+    "reconstruction": ["sometimes", None],
+    "noise": ["loud", None, 0, 1, math.nan],
+    "pretrain_corpus": [3, ["a text"]],
+    # UFTC
+    "masked_loss": ["sometimes", None],
+    "mask_ratio": ["some", None, 0, 1, math.nan],
+    "head_epochs": ["long", None, -1, 1.5],
 }
 TRAINING_NONSENSE: dict[str, list[Any]] = {
     "batch_size": ["8", 1, True, 8.5],
@@ -141,7 +175,7 @@ def test_training_settings_are_reached_by_name(trained_case: Case, tiny_encoder:
     model = trained_case.make(tiny_encoder)
     assert model.get_params()["training__batch_size"] == 8
     assert model.set_params(training__batch_size=16, training__max_steps=4, n_clusters=9) is model
-    assert model.get_params()["training"] == training(batch_size=16, max_steps=4)
+    assert model.get_params()["training"] == replace(trained_case.fast_training, batch_size=16, max_steps=4)
     assert model.get_params()["n_clusters"] == 9
     # A whole configuration and one of its fields in the same call: the field wins.
     model.set_params(training=training(batch_size=10, patience=5), training__batch_size=12)
@@ -150,7 +184,8 @@ def test_training_settings_are_reached_by_name(trained_case: Case, tiny_encoder:
 
 def test_training_settings_are_never_shared(trained_case: Case) -> None:
     build = trained_case.info.load()
-    default = TrainingConfig()
+    default = inspect.signature(build).parameters["training"].default
+    assert isinstance(default, TrainingConfig)
     first, second = build(n_clusters=2), build(n_clusters=2)
     copy = clone(first)
     first.set_params(training__batch_size=99)
@@ -166,7 +201,7 @@ def test_an_unknown_training_setting_is_refused(trained_case: Case, tiny_encoder
     model = trained_case.make(tiny_encoder)
     with pytest.raises(SettingError, match="no_such_thing"):
         model.set_params(training__no_such_thing=1)
-    assert model.get_params()["training"] == training()
+    assert model.get_params()["training"] == trained_case.fast_training
 
 
 def test_methods_that_do_not_train_say_so(method_case: Case, tiny_encoder: Path) -> None:

@@ -12,8 +12,11 @@ from conftest import grouped_texts
 
 from coterie import SCCL, TrainingConfig
 from coterie.errors import InputError
+from coterie.evaluation import snapshots as module
 from coterie.evaluation.external import accuracy
-from coterie.evaluation.snapshots import read_snapshots, score_snapshots
+from coterie.evaluation.snapshots import draw_rows, read_snapshots, score_snapshots
+from coterie.training.history import Snapshot
+from coterie.validity.dunn import dunn
 from coterie.validity.silhouette import silhouette
 
 
@@ -29,8 +32,39 @@ def test_scores_of_each_snapshot(tiny_encoder: Path) -> None:
     expected = accuracy([*groups, groups[0]], [*first.labels, first.labels[0]])
     assert scores[0]["accuracy"] == pytest.approx(expected)
     assert scores[0]["silhouette"] == pytest.approx(silhouette(first.embeddings, first.labels))
+    assert scores[0]["dunn"] == pytest.approx(dunn(first.embeddings, first.labels))
     assert scores[0]["intra"] != scores[2]["intra"]
     assert "accuracy" not in score_snapshots(model.snapshots_, rows)[0]
+
+
+def _snapshot(embeddings: list[list[float]], labels: list[int]) -> Snapshot:
+    return Snapshot("s", 0, 0, np.array(embeddings, dtype=np.float32), np.array(labels))
+
+
+def test_dunn_by_hand_and_on_the_same_draw_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Clusters {0, 1} and {4, 6} on a line: the gap is 3, the widest cluster 2.
+    snapshot = _snapshot([[0], [1], [4], [6]], [0, 0, 1, 1])
+    assert score_snapshots([snapshot], np.arange(4))[0]["dunn"] == pytest.approx(1.5)
+    monkeypatch.setattr(module, "SAMPLE", 12)
+    embeddings = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
+    drawn = draw_rows(30, 12)
+    assert len(set(drawn.tolist())) == 12 and drawn.tolist() == sorted(drawn.tolist())
+    for labels in (np.arange(30) % 2, np.arange(30) % 3):
+        score = score_snapshots([Snapshot("s", 0, 0, embeddings, labels)], np.arange(30))[0]
+        assert score["dunn"] == pytest.approx(dunn(embeddings[drawn], labels[drawn]))
+        assert score["dunn"] != pytest.approx(dunn(embeddings, labels))
+
+
+def test_a_collapsed_or_degenerate_snapshot_is_scored_as_far_as_it_goes() -> None:
+    collapsed = _snapshot([[0.0], [1.0], [2.0]], [0, 0, 0])
+    score = score_snapshots([collapsed], np.arange(3), ["a", "b", "b"])[0]
+    assert (score["silhouette"], score["dunn"], score["inter"]) == (None, None, None)
+    assert score["intra"] > 0 and score["accuracy"] == pytest.approx(2 / 3)
+    # Clusters of single points have no diameter, so the index is infinite: nothing that JSON could hold.
+    points = _snapshot([[0.0], [1.0]], [0, 1])
+    score = score_snapshots([points], np.arange(2))[0]
+    assert score["dunn"] is None and score["inter"] == 1
+    json.dumps([score], allow_nan=False)
 
 
 def test_through_the_command_line(
@@ -55,7 +89,15 @@ def test_through_the_command_line(
     app([*arguments, "--json"], standalone_mode=False)
     assert json.loads(capsys.readouterr().out)[0]["step"] == 0
     app(arguments, standalone_mode=False)
-    assert "silhouette" in capsys.readouterr().out
+    with_labels = capsys.readouterr().out
+    assert all(name in with_labels for name in ("ACC %", "silhouette", "Dunn"))
+    app(["evaluate", str(run), "--snapshots"], standalone_mode=False)
+    without = capsys.readouterr().out
+    assert "ACC" not in without and "silhouette" in without and "Dunn" in without
+    app(["evaluate", str(run), "--snapshots", "--json"], standalone_mode=False)
+    scores = json.loads(capsys.readouterr().out)
+    assert scores == score_snapshots(kept, rows)
+    assert f"{scores[1]['dunn']:.3f}" in without
 
 
 def test_a_run_without_snapshots_says_how_to_keep_them(tmp_path: Path) -> None:

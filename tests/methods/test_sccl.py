@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,12 @@ def test_gradient_reaches_every_trainable_parameter(tiny_encoder: Path, variant:
     views = Views(encoder, TEXTS, tokens, method._augmenters(), seed=0)
     centers = encoder.encode_tokens(tokens)[:3]
     encoder.train()
-    for stage in method._stages(centers, torch.Generator().manual_seed(0), lambda embeddings: embeddings[:3]):
+    start: Any = SimpleNamespace(
+        centers=centers,
+        generator=torch.Generator().manual_seed(0),
+        recluster=lambda embeddings: SimpleNamespace(centers=embeddings[:3].numpy()),
+    )
+    for stage in method._stages(start):
         objective = stage.objective
         encoder.zero_grad(set_to_none=True)
         views.draw(objective.views, 0)

@@ -41,7 +41,12 @@ def _objectives(variant: str, augmentation: str, normalize: bool = True, **chang
     method = SCCL(CLUSTERS, variant=variant, augmentation=augmentation, **settings)
     method.encoder_ = SimpleNamespace(settings=SentenceSettings(normalize=normalize))  # type: ignore[assignment]
     generator = torch.Generator().manual_seed(0)
-    stages = method._stages(torch.from_numpy(GIVEN_CENTERS), generator, lambda embeddings: embeddings[:CLUSTERS])
+    start: Any = SimpleNamespace(
+        centers=torch.from_numpy(GIVEN_CENTERS),
+        generator=generator,
+        recluster=lambda embeddings: SimpleNamespace(centers=embeddings[:CLUSTERS].numpy()),
+    )
+    stages = method._stages(start)
     for stage in stages:
         stage.objective.double()
         if "projector" in dict(stage.objective.named_children()):

@@ -11,10 +11,13 @@ from coterie.cli.options import Json
 
 
 def evaluate(
+    ctx: typer.Context,
     assignments: Annotated[
         Path, typer.Argument(help="A run folder, its assignments.csv, or what coterie predict wrote.")
     ],
-    labels: Annotated[Path, typer.Option("--labels", help="A file with the true labels.")],
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="A file with the true labels; --snapshots and --pairs go without.")
+    ] = None,
     label_column: Annotated[str, typer.Option(help="The column with the labels.")] = "label",
     id_column: Annotated[
         str | None,
@@ -24,6 +27,12 @@ def evaluate(
     ] = None,
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Score the snapshots of the run (fit --snapshots N) instead.")
+    ] = False,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Show the texts that training drew together or pushed apart instead.")
+    ] = False,
+    attention: Annotated[
+        bool, typer.Option("--attention", help="Score the attention between texts instead (method aecl).")
     ] = False,
     json_: Json = False,
 ) -> None:
@@ -37,14 +46,27 @@ def evaluate(
 
     `coterie evaluate run/assignments.csv --labels gold.csv --label-column topic --id-column id --json`
 
-    `coterie evaluate run/assignments.csv --labels gold.csv --label-column topic --snapshots`
+    `coterie evaluate run --snapshots` (and with labels, accuracy besides)
+
+    `coterie evaluate run --pairs --labels gold.csv --label-column topic`
     """
     import json
 
+    from coterie.cli.evaluate_run import show_attention, show_pairs, show_snapshots
+
     if assignments.is_dir():
         assignments = assignments / "assignments.csv"
-    if snapshots:
-        _show_snapshots(assignments, labels, label_column, id_column, json_)
+    if snapshots + pairs + attention > 1:
+        raise typer.BadParameter("one at a time", ctx=ctx, param_hint="--snapshots, --pairs, --attention")
+    if labels is None and not (snapshots or pairs):
+        raise typer.BadParameter("a file with the true labels is needed", ctx=ctx, param_hint="--labels")
+    if snapshots or pairs:
+        truth = None if labels is None else matched(assignments, labels, label_column, id_column)[1]
+        (show_snapshots if snapshots else show_pairs)(assignments, truth, json_)
+        return
+    assert labels is not None
+    if attention:
+        show_attention(assignments, matched(assignments, labels, label_column, id_column)[1], json_)
         return
     scores = score_file(assignments, labels, label_column, id_column)
     if json_:
@@ -71,34 +93,6 @@ def evaluate(
     ):
         table.add_row(name, f"{count:,}")
     wide_console().print(table)
-
-
-def _show_snapshots(assignments: Path, labels: Path, label_column: str, id_column: str | None, as_json: bool) -> None:
-    """How the run developed, epoch by epoch."""
-    import json
-
-    from coterie.evaluation.snapshots import read_snapshots, score_snapshots
-
-    _, truth = matched(assignments, labels, label_column, id_column)
-    kept, rows = read_snapshots(assignments.parent)
-    scores = score_snapshots(kept, rows, truth)
-    if as_json:
-        typer.echo(json.dumps(scores, indent=2))
-        return
-    from rich import box
-    from rich.table import Table
-
-    from coterie.cli.tables import wide_console
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("stage", "epoch", "step", "ACC %", "NMI %", "ARI %", "silhouette", "intra", "inter"):
-        table.add_column(column, justify="left" if column == "stage" else "right")
-    for score in scores:
-        percents = [f"{100 * score[name]:.1f}" for name in ("accuracy", "nmi", "ari")]
-        plain = [f"{score[name]:.3f}" for name in ("silhouette", "intra", "inter")]
-        table.add_row(score["stage"], str(score["epoch"]), str(score["step"]), *percents, *plain)
-    wide_console().print(table)
-    typer.echo("intra: mean distance of texts to their centre; inter: of centres to the nearest other one.")
 
 
 def score_file(assignments: Path, labels: Path, label_column: str, id_column: str | None) -> Any:

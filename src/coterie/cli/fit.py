@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput, Seed, TextColumn
+from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput, TextColumn
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
@@ -18,18 +18,24 @@ if TYPE_CHECKING:
 
 def fit(
     input: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters to make.")],
-    method: Annotated[str, typer.Option("--method", "-m", help="See: coterie methods.")] = "sccl",
+    clusters: Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters to make.")] = None,
+    method: Annotated[str | None, typer.Option("--method", "-m", help="See: coterie methods. [default: sccl]")] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     keep: Keep = None,
-    seed: Seed = 0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="The same seed gives the same clusters. [default: 0]")
+    ] = None,
     output: RunOutput = Path("coterie-run"),
     overwrite: OverwriteRun = False,
     encoder: Annotated[str | None, typer.Option(help="A model's name or folder. [default: all-MiniLM-L6-v2]")] = None,
     device: Device = "auto",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any parameter of the method: name=value (repeat).")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="Settings from a file: YAML, an experiment file, or a run's run.json."),
     ] = None,
     snapshots: Annotated[int, typer.Option(help="Keep embeddings and labels every so many epochs.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
@@ -46,19 +52,27 @@ def fit(
 
     `coterie fit titles.csv -k 20 --set training.learning_rate=5e-6 --set training.max_epochs=20 -o run`
 
+    `coterie fit titles.csv -k 20 --config experiments/aecl/aecl_stackoverflow.yaml -o run`
+
     The folder holds **assignments.csv** (row, cluster, confidence, status, text), **clusters.json** (size, keywords,
     representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer) and **run.json**
     (settings, versions, timings, history). Ctrl-C ends training early and keeps the model so far.
     """
     from coterie.cli.run_folder import check_free_for_run, listed_columns
-    from coterie.cli.settings import build_method, parse_settings
+    from coterie.cli.settings import Config, build_method, parse_settings, read_config
     from coterie.errors import SettingError
     from coterie.methods.registry import find_method
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
+    given = Config() if config is None else read_config(config)
+    method = method or given.method or "sccl"
+    clusters = given.clusters if clusters is None else clusters
+    if clusters is None:
+        raise SettingError("how many clusters? give -k N")
+    seed = (given.seed or 0) if seed is None else seed
     info = find_method(method)
-    settings = parse_settings(set_ or [])
+    settings = {**given.settings, **parse_settings(set_ or [])}
     # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
     corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
     if encoder is not None:
@@ -86,7 +100,11 @@ def run(model: ClusteringMethod, method: str, corpus: Corpus, source: str, outpu
     with whole_folder(output) as folder:
         model.fit(corpus)
         summaries = describe_clusters(
-            corpus.texts, model.labels_, confidence=model.confidence_, center_distance=model.center_distance_
+            corpus.texts,
+            model.labels_,
+            confidence=model.confidence_,
+            center_distance=model.center_distance_,
+            topics=model.cluster_topics(),
         )
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)

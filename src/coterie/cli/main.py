@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from coterie import __version__
-from coterie.cli import datasets, demo, doctor, evaluate, fit, methods, predict
+from coterie.cli import augment, datasets, demo, doctor, evaluate, fit, methods, predict
 from coterie.errors import CoterieError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("augment")(augment.augment)
 app.command("methods")(methods.methods)
 app.add_typer(datasets.app, name="datasets")
 app.command("demo")(demo.demo)

@@ -1,16 +1,60 @@
-"""From ``--set name=value`` to an estimator."""
+"""From ``--config FILE`` and ``--set name=value`` to an estimator."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.errors import SettingError
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
+
+# What a file may hold beside these: an experiment file tells of its paper, a run's run.json of the run.
+CONFIG_KEYS = ("method", "clusters", "seed", "settings")
+_REMARKS = {"paper", "dataset", "published", "remarks", "backbone", "split"}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``--config`` gives: all of it optional, and options on the command line go first."""
+
+    method: str | None = None
+    clusters: int | None = None
+    seed: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_config(path: Path) -> Config:
+    """A YAML file with method, clusters, seed and settings; an experiment file; or the run.json of a run."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"--config {path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SettingError(f"--config {path} is not YAML: {str(error).splitlines()[0]}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("settings", {}), dict):
+        raise SettingError(f"--config {path} must hold names and values: {', '.join(CONFIG_KEYS)}")
+    is_run = "versions" in content
+    unknown = [key for key in content if key not in CONFIG_KEYS and key not in _REMARKS]
+    if unknown and not is_run:
+        raise SettingError(f"--config {path}: {unknown[0]!r} is unknown; there are {', '.join(CONFIG_KEYS)}")
+    settings: dict[str, Any] = {}
+    for name, value in content.get("settings", {}).items():
+        nested = value.items() if name == "training" and isinstance(value, dict) else [(None, value)]
+        settings |= {name if key is None else f"{name}.{key}": _number(each) for key, each in nested}
+    clusters = settings.pop("n_clusters", content.get("clusters"))
+    seed = settings.pop("random_state", content.get("seed"))
+    for name, value in (("clusters", clusters), ("seed", seed)):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise SettingError(f"--config {path}: {name}={value!r} must be a whole number")
+    return Config(content.get("method"), clusters, seed, settings)
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:

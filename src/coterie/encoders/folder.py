@@ -16,16 +16,27 @@ from coterie.files import write_json
 
 POOLINGS = ("mean", "cls", "max")
 _POOLING_FLAGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
-_KNOWN_MODULES = {"Transformer", "Pooling", "Normalize"}
+# The orders that can be followed: a linear layer may only come last.
+_KNOWN_ORDERS = [
+    ["Transformer", *pooling, *normalize, *dense]
+    for pooling in ([], ["Pooling"])
+    for normalize in ([], ["Normalize"])
+    for dense in ([], ["Dense"])
+]
+IDENTITY = "torch.nn.modules.linear.Identity"
 
 
 @dataclass(frozen=True)
 class SentenceSettings:
-    """How a folder turns token states into a sentence embedding."""
+    """How a folder turns token states into a sentence embedding.
+
+    ``projection`` is the sub-folder of a linear layer that comes last, where there is one.
+    """
 
     pooling: str = "mean"
     normalize: bool = False
     max_length: int | None = None
+    projection: str | None = None
 
 
 def check_settings(pooling: str, normalize: bool | str, max_length: int | None) -> None:
@@ -46,11 +57,10 @@ def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:
         return SentenceSettings(pooling="mean" if pooling == "auto" else pooling)
     modules = _read_json(modules_file)
     kinds = {str(module["type"]).rsplit(".", 1)[-1]: module for module in modules}
-    unknown = sorted(set(kinds) - _KNOWN_MODULES)
-    if unknown:
+    if list(kinds) not in _KNOWN_ORDERS or not _is_linear(folder, kinds):
         raise ModelFolderError(
-            f"{folder}: the model has a module that is not supported: {', '.join(unknown)} "
-            "(supported: a transformer, then pooling, then normalisation)"
+            f"{folder}: its modules are not supported: {', '.join(kinds)} "
+            "(supported: a transformer, then pooling, then normalisation, then a linear layer)"
         )
     if pooling == "auto":
         pooling = "mean"
@@ -58,16 +68,27 @@ def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:
             pooling = _pooling_mode(_read_json(folder / kinds["Pooling"]["path"] / "config.json"), folder)
     limit_file = folder / "sentence_bert_config.json"
     limit = _read_json(limit_file).get("max_seq_length") if limit_file.is_file() else None
-    return SentenceSettings(pooling, "Normalize" in kinds, limit)
+    return SentenceSettings(pooling, "Normalize" in kinds, limit, kinds["Dense"]["path"] if "Dense" in kinds else None)
+
+
+def _is_linear(folder: Path, kinds: dict[str, Any]) -> bool:
+    """Whether the dense module, if any, is a linear layer with nothing behind it."""
+    if "Dense" not in kinds:
+        return True
+    config = folder / kinds["Dense"]["path"] / "config.json"
+    return config.is_file() and _read_json(config).get("activation_function") == IDENTITY
 
 
 def write_settings(folder: Path, settings: SentenceSettings, dimension: int) -> None:
     """Write the files that ``SentenceTransformer(folder)`` reads beside config, weights and tokenizer."""
     names = ["Transformer", "Pooling"] + (["Normalize"] if settings.normalize else [])
-    paths = ["", "1_Pooling", "2_Normalize"]
+    paths = ["", "1_Pooling", "2_Normalize"][: len(names)]
+    if settings.projection is not None:
+        names.append("Dense")
+        paths.append(settings.projection)
     modules = [
-        {"idx": i, "name": str(i), "path": paths[i], "type": f"sentence_transformers.models.{name}"}
-        for i, name in enumerate(names)
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for i, (name, path) in enumerate(zip(names, paths, strict=True))
     ]
     write_json(folder / "modules.json", modules)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": settings.max_length, "do_lower_case": False})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from coterie.encoders.base import EncoderOutput
 from coterie.encoders.device import autocast
 from coterie.encoders.folder import SentenceSettings, check_settings, read_settings, write_settings
+from coterie.encoders.projection import PROJECTION_FOLDER, read_linear, write_linear
 from coterie.encoders.quiet import without_bars
 from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens, tokenize
 from coterie.encoders.weights import find_weights
@@ -28,7 +30,7 @@ TOKENS_PER_FORWARD = {"cuda": 131_072, "mps": 16_384, "cpu": 4_096}
 
 
 class TransformerEncoder(nn.Module):
-    """Any Hugging Face encoder with mean, CLS or max pooling and optional L2 normalisation."""
+    """Any Hugging Face encoder with mean, CLS or max pooling, optional L2 normalisation, optional linear projection."""
 
     def __init__(self, model: nn.Module, tokenizer: Any, settings: SentenceSettings, origin: str) -> None:
         super().__init__()
@@ -36,6 +38,7 @@ class TransformerEncoder(nn.Module):
         self.tokenizer = tokenizer
         self.settings = settings
         self.origin = origin
+        self.projection: nn.Linear | None = None
         # Sentence embeddings are pooled from the token states: the model's own pooler never gets a gradient.
         pooler = dict(model.named_children()).get("pooler")
         if pooler is not None:
@@ -81,6 +84,8 @@ class TransformerEncoder(nn.Module):
             max_length=_length_limit(max_length, own_limit, model),
         )
         encoder = cls(model, tokenizer, settings, source.origin)
+        if own.projection is not None:
+            encoder.project(read_linear(source.folder / own.projection))
         encoder.eval()
         return encoder if device is None else encoder.to(device)
 
@@ -88,9 +93,20 @@ class TransformerEncoder(nn.Module):
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
+    def project(self, projection: nn.Linear) -> None:
+        """Put a linear layer behind pooling and normalisation; it is trained and saved with the encoder."""
+        self.projection = projection.to(self.device)
+        self.settings = replace(self.settings, projection=PROJECTION_FOLDER)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a token state."""
+        return int(self.model.config.hidden_size)  # type: ignore[union-attr, arg-type]
+
     @property
     def dimension(self) -> int:
-        return int(self.model.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        """Width of a sentence embedding."""
+        return self.hidden_size if self.projection is None else self.projection.out_features
 
     @property
     def max_length(self) -> int:
@@ -106,6 +122,8 @@ class TransformerEncoder(nn.Module):
         sentences = self._pool(states, mask)
         if self.settings.normalize:
             sentences = nn.functional.normalize(sentences, dim=-1)
+        if self.projection is not None:
+            sentences = self.projection(sentences).float()
         return EncoderOutput(sentences, states, mask)
 
     def _pool(self, states: Tensor, mask: Tensor) -> Tensor:
@@ -192,7 +210,9 @@ class TransformerEncoder(nn.Module):
         with without_bars():
             self.model.save_pretrained(str(folder))  # type: ignore[operator]
         self.tokenizer.save_pretrained(str(folder))
-        write_settings(folder, self.settings, self.dimension)
+        write_settings(folder, self.settings, self.hidden_size)
+        if self.projection is not None:
+            write_linear(folder / PROJECTION_FOLDER, self.projection)
 
 
 def _first_line(error: Exception) -> str:

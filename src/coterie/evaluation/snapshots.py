@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from coterie.errors import InputError
 from coterie.evaluation.external import evaluate
 from coterie.training.history import Snapshot
 from coterie.validity.distances import cluster_distances
+from coterie.validity.dunn import dunn
 from coterie.validity.silhouette import silhouette
 
 ROWS_FILE = "rows.safetensors"
-# Silhouette of every text against every other is quadratic; a draw of so many is enough to follow a run.
-SILHOUETTE_SAMPLE = 2_000
+# Every text against every other is quadratic; a draw of so many is enough to follow a run.
+SAMPLE = 2_000
 
 
 def read_snapshots(run: Path) -> tuple[list[Snapshot], NDArray[np.int64]]:
@@ -49,7 +51,12 @@ def read_snapshots(run: Path) -> tuple[list[Snapshot], NDArray[np.int64]]:
 def score_snapshots(
     snapshots: Sequence[Snapshot], rows: NDArray[np.int64], labels_true: Sequence[Any] | None = None
 ) -> list[dict[str, Any]]:
-    """For each snapshot: silhouette, mean distance inside and between clusters, and with labels ACC, NMI and ARI.
+    """For each snapshot what can be said without labels, and with labels ACC, NMI and ARI.
+
+    Without labels: silhouette, Dunn index, mean distance inside and between clusters; ``None`` where a measure is
+    not defined, as all but the first distance are when everything lies in one cluster. Of more than 2,000 texts a
+    draw is scored. The silhouette of a draw estimates that of all texts; the Dunn index, which hangs on single
+    texts, does not: it is that of the same drawn texts in every snapshot, and comparable between them alone.
 
     Parameters
     ----------
@@ -65,9 +72,10 @@ def score_snapshots(
             "stage": snapshot.stage,
             "epoch": snapshot.epoch,
             "step": snapshot.step,
-            "silhouette": silhouette(snapshot.embeddings, snapshot.labels, sample_size=SILHOUETTE_SAMPLE),
+            "silhouette": _silhouette(snapshot),
+            "dunn": _dunn(snapshot),
             "intra": distances.mean_intra,
-            "inter": distances.mean_inter,
+            "inter": _finite(distances.mean_inter),
         }
         if labels_true is not None:
             by_row = np.where(rows >= 0, snapshot.labels[np.maximum(rows, 0)], -1)
@@ -75,3 +83,28 @@ def score_snapshots(
             found |= {"accuracy": outcome.accuracy, "nmi": outcome.nmi, "ari": outcome.ari}
         scores.append(found)
     return scores
+
+
+def _silhouette(snapshot: Snapshot) -> float | None:
+    if len(np.unique(snapshot.labels)) < 2:
+        return None
+    return silhouette(snapshot.embeddings, snapshot.labels, sample_size=SAMPLE)
+
+
+def _dunn(snapshot: Snapshot) -> float | None:
+    drawn = draw_rows(len(snapshot.labels), SAMPLE)
+    if len(np.unique(snapshot.labels[drawn])) < 2:
+        return None
+    return _finite(dunn(snapshot.embeddings[drawn], snapshot.labels[drawn]))
+
+
+def draw_rows(n_rows: int, most: int, seed: int = 0) -> NDArray[np.int64]:
+    """At most ``most`` of so many rows, in order; the same for the same seed."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
+
+
+def _finite(value: float) -> float | None:
+    """JSON knows neither infinity nor NaN."""
+    return value if math.isfinite(value) else None

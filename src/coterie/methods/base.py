@@ -27,9 +27,11 @@ from coterie.clustering.assignment import (
     student_t_from_distances,
 )
 from coterie.errors import InputError, NotFittedError, SettingError
+from coterie.methods.given import vectors_by_text
 from coterie.methods.results import Encoded, Learned, Placed, Prediction, blank_rows, lead, order_of_centers
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.training.history import History
+from coterie.types import Topic
 
 logger = logging.getLogger(__name__)
 
@@ -132,16 +134,15 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         return self.assign(texts, embeddings=embeddings).labels
 
     def predict_proba(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.float64]:
-        """Probability of each cluster for each text (Student t to the centres); zeros for empty texts."""
+        """Probability of each cluster for each text; zeros for empty texts."""
         corpus, placed = self._place(texts, embeddings)
-        return corpus.expand(self._probabilities(placed.distances), 0.0)
+        return corpus.expand(placed.probabilities, 0.0)
 
     def assign(self, texts: Any, *, embeddings: Any = None) -> Prediction:
         """``predict`` with the confidence of each answer (see ``confidence_``), embedding the texts once."""
         corpus, placed = self._place(texts, embeddings)
-        labels = placed.distances.argmin(axis=1)
-        confidence = np.where(placed.blank, 0.0, lead(self._probabilities(placed.distances), labels))
-        return Prediction(corpus.expand(labels, -1), corpus.expand(confidence, 0.0), placed.truncated)
+        confidence = np.where(placed.blank, 0.0, lead(placed.probabilities, placed.labels))
+        return Prediction(corpus.expand(placed.labels, -1), corpus.expand(confidence, 0.0), placed.truncated)
 
     def transform(self, texts: Any) -> Any:
         """The vectors the clusters live in, one row a text."""
@@ -175,6 +176,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             params["training"] = replace(training, **nested)
         super().set_params(**params)
         return self
+
+    def cluster_topics(self) -> list[list[Topic]] | None:
+        """The topics of each cluster, where the method learns some."""
+        return None
 
     # What a method supplies.
 
@@ -226,6 +231,13 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         """Probability of each cluster from squared distances to the centres; the nearest must stay the likeliest."""
         return student_t_from_distances(distances, alpha=1.0)
 
+    def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
+        """What a trained head that is not "nearest centre" says, the same in any company; ``None`` without one."""
+        return None
+
+    def _reorder_head(self, order: NDArray[np.int64]) -> None:
+        """Put the head's clusters (and whatever else is listed by cluster) into a new order."""
+
     # Shared machinery.
 
     def settings(self) -> dict[str, Any]:
@@ -241,28 +253,13 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             raise _NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first")
 
     def _check_embeddings(self, embeddings: Any, corpus: Corpus) -> NDArray[np.float32] | None:
-        """Given vectors as one row a distinct text (the first row that holds it)."""
+        """Given vectors as one row a distinct text."""
         if embeddings is None:
             return None
         reason = self._accepts_embeddings()
         if reason is not None:
             raise SettingError(f"embeddings= cannot be used: {reason}")
-        try:
-            array = np.asarray(embeddings, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                "embeddings= must be a table of numbers, one row a text, all rows of one length"
-            ) from error
-        if array.ndim != 2 or len(array) != len(corpus) or array.shape[1] == 0:
-            raise InputError(
-                f"embeddings= must have one row a text: received shape {array.shape} for {len(corpus)} texts"
-            )
-        rows = np.flatnonzero(~corpus.empty)
-        bad = rows[~np.isfinite(array[rows]).all(axis=1)]
-        if len(bad):
-            raise InputError(f"embeddings= holds NaN or infinity in row {bad[0] + 1}")
-        _, first = np.unique(corpus.distinct_index[rows], return_index=True)
-        return array[rows[first]]
+        return vectors_by_text(embeddings, corpus)
 
     def _settled_distances(
         self, texts: Sequence[str], features: Any, centers: NDArray[np.float32], given: bool
@@ -281,47 +278,48 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         corpus = as_corpus(texts, allow_empty=True)
         vectors = self._check_embeddings(embeddings, corpus)
         if not corpus.distinct:
-            return corpus, Placed(np.zeros((0, len(self.cluster_centers_))), np.zeros(0, dtype=bool))
+            nothing = np.zeros((0, len(self.cluster_centers_)))
+            return corpus, Placed(np.zeros(0, dtype=np.int64), nothing, np.zeros(0, dtype=bool))
         encoded = self._encode(corpus.distinct) if vectors is None else Encoded(self._prepare(vectors))
         if encoded.features.shape[1] != self.cluster_centers_.shape[1]:
             raise InputError(
                 f"embeddings have {encoded.features.shape[1]} dimensions, "
                 f"the model was fitted on {self.cluster_centers_.shape[1]}"
             )
-        distances = self._settled_distances(
-            corpus.distinct, encoded.features, self.cluster_centers_, given=vectors is not None
-        )
-        return corpus, Placed(distances, blank_rows(encoded.features), encoded.truncated)
+        probabilities = self._head_probabilities(corpus.distinct, encoded.features)
+        if probabilities is not None:
+            labels = probabilities.argmax(axis=1)
+        else:
+            distances = self._settled_distances(
+                corpus.distinct, encoded.features, self.cluster_centers_, given=vectors is not None
+            )
+            labels, probabilities = distances.argmin(axis=1), self._probabilities(distances)
+        return corpus, Placed(labels, probabilities, blank_rows(encoded.features), encoded.truncated)
 
     def _finish(self, corpus: Corpus, learned: Learned, given: bool) -> None:
         """Order the clusters by size and fill the learned attributes."""
         k, counts = self.n_clusters, corpus.counts
         distances = self._settled_distances(corpus.distinct, learned.features, learned.centers, given)
-        if learned.labels is None:
-            order = order_of_centers(distances, counts)
-        else:
-            order = order_by_size(learned.labels, k, counts)
+        labels = learned.labels if learned.probabilities is None else learned.probabilities.argmax(axis=1)
+        order = order_of_centers(distances, counts) if labels is None else order_by_size(labels, k, counts)
         distances = distances[:, order]
         nearest = distances.argmin(axis=1)
-        labels = nearest if learned.labels is None else relabel(learned.labels, order)
+        labels = nearest if labels is None else relabel(labels, order)
+        if learned.probabilities is None:
+            probabilities = self._probabilities(distances)
+        else:
+            probabilities = learned.probabilities[:, order]
+        self._reorder_head(order)
         self.cluster_centers_ = np.ascontiguousarray(learned.centers[order], dtype=np.float32)
         self.labels_ = corpus.expand(labels, -1)
-        confidence = lead(self._probabilities(distances), labels)
+        confidence = lead(probabilities, labels)
         # A vector of zeros (a text without any known word) is near nothing, whatever the distances say.
         blank = blank_rows(learned.features)
         own = np.take_along_axis(distances, labels[:, None], axis=1)[:, 0]
         self.center_distance_ = corpus.expand(np.where(blank, np.nan, np.sqrt(own)), np.nan)
         self.confidence_ = corpus.expand(np.where(blank, 0.0, confidence), 0.0)
         if learned.initial_labels is not None:
-            self.initial_labels_ = corpus.expand(align_labels(learned.initial_labels, labels, k, counts), -1)
-            self.kmeans_labels_ = self.head_labels_ = self.labels_
-            moved = float(np.mean(self.labels_ != self.initial_labels_))
-            self._note(f"training moved {moved:.1%} of the rows to another cluster than the frozen encoder gave them")
-        if learned.head_centers is not None:
-            head = squared_distances(learned.features, learned.head_centers).argmin(axis=1)
-            names = alignment(head, labels, k, counts)
-            self.head_labels_ = corpus.expand(names[head], -1)
-            self.head_centers_ = learned.head_centers[np.argsort(names)]
+            self._finish_training(corpus, learned, labels)
         n_used = len(np.unique(labels))
         if n_used < k:
             self._note(f"{k - n_used} of {k} clusters stayed empty")
@@ -330,6 +328,22 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             self.predict_agreement_ = agreement
             outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
             self._note(f"predict assigns to the nearest centroid, which compared with the linkage {outcome}")
+
+    def _finish_training(self, corpus: Corpus, learned: Learned, labels: NDArray[np.int64]) -> None:
+        """The other partitions of a trained method, their clusters named after those of ``labels``."""
+        k, counts = self.n_clusters, corpus.counts
+
+        def aligned(other: NDArray[np.int64] | None) -> NDArray[np.int64]:
+            return labels if other is None else align_labels(other, labels, k, counts)
+
+        self.initial_labels_ = corpus.expand(aligned(learned.initial_labels), -1)
+        self.kmeans_labels_ = corpus.expand(aligned(learned.kmeans_labels), -1)
+        self.head_labels_ = corpus.expand(aligned(learned.head_labels), -1)
+        if learned.head_centers is not None and learned.head_labels is not None:
+            names = alignment(learned.head_labels, labels, k, counts)
+            self.head_centers_ = learned.head_centers[np.argsort(names)]
+        moved = float(np.mean(self.labels_ != self.initial_labels_))
+        self._note(f"training moved {moved:.1%} of the rows to another cluster than the frozen encoder gave them")
 
 
 def _plain(value: Any) -> Any:

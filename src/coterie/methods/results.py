@@ -22,9 +22,14 @@ class Learned:
     centers:
         One centre a cluster.
     labels:
-        The partition, or ``None`` where it is "nearest centre".
+        The partition, or ``None`` where it is "nearest centre" or the head's.
+    probabilities:
+        What a head that is not "nearest centre" says of each text, where it decides the partition.
     initial_labels:
         The partition training started from, where there was training.
+    head_labels, kmeans_labels:
+        The answers of a trained clustering head and of k-means on the final features, where they are not the
+        partition itself.
     head_centers:
         Centres of a trained clustering head, where there is one; its own answer is "nearest of these".
     """
@@ -32,7 +37,10 @@ class Learned:
     features: Any
     centers: NDArray[np.float32]
     labels: NDArray[np.int64] | None = None
+    probabilities: NDArray[np.float64] | None = None
     initial_labels: NDArray[np.int64] | None = None
+    head_labels: NDArray[np.int64] | None = None
+    kmeans_labels: NDArray[np.int64] | None = None
     head_centers: NDArray[np.float32] | None = None
 
 
@@ -46,9 +54,10 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Placed:
-    """Squared distances of distinct texts to the centres, which vectors are zero, how many texts were cut."""
+    """Where distinct texts belong: cluster, probability of each, which vectors are zero, how many texts were cut."""
 
-    distances: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
     blank: NDArray[np.bool_]
     truncated: int = 0
 

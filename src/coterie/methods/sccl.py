@@ -14,24 +14,13 @@ from coterie.clustering.assignment import student_t, student_t_from_distances, t
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.losses.nt_xent import nt_xent
-from coterie.methods.training import TrainedMethod
+from coterie.methods.contrastive import ContrastiveMethod
+from coterie.methods.networks import Projector
+from coterie.methods.training import Start
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
 VARIANTS = ("joint", "instance", "cluster", "sequential", "alternative_1", "alternative_2")
-
-
-class Projector(nn.Sequential):
-    """The head g: one hidden layer of the encoder's width, 128 outputs (section 4, Implementation)."""
-
-    def __init__(self, dimension: int, generator: torch.Generator, output: int = 128) -> None:
-        layers = [nn.utils.skip_init(nn.Linear, dimension, width) for width in (dimension, output)]
-        bound = dimension**-0.5
-        for layer in layers:
-            for parameter in layer.parameters():
-                # As nn.Linear does, but from our own generator.
-                nn.init.uniform_(parameter, -bound, bound, generator=generator)
-        super().__init__(layers[0], nn.ReLU(), layers[1])
 
 
 class InstanceCL(Objective):
@@ -80,6 +69,9 @@ class Clustering(Objective):
     def assign(self, embeddings: Tensor) -> Tensor:
         return student_t(self.radius * embeddings, self.centers, self.alpha)  # Eq. 3
 
+    def head_probabilities(self, embeddings: Tensor) -> Tensor:
+        return self.assign(embeddings)
+
     def cluster_loss(self, embeddings: Tensor, weights: Tensor) -> Tensor:
         q = self.assign(embeddings)
         p = target_distribution(q, weights).detach()  # Eq. 4
@@ -117,6 +109,9 @@ class SCCLObjective(InstanceCL):
             cluster = self.clustering.cluster_loss(anchors[0], weights)  # Eq. 3-6
         return LossTerms(total=self.eta * instance + cluster, instance=instance, cluster=cluster)  # Eq. 7
 
+    def head_probabilities(self, embeddings: Tensor) -> Tensor:
+        return self.clustering.assign(embeddings)
+
     def _swapped(self, first: Tensor, second: Tensor, weights: Tensor) -> Tensor:
         q1, q2 = self.clustering.assign(first), self.clustering.assign(second)  # Eq. 3
         p1, p2 = target_distribution(q1, weights).detach(), target_distribution(q2, weights).detach()  # Eq. 4
@@ -129,7 +124,7 @@ class SCCLObjective(InstanceCL):
         return kl_divergence(p0, q1, weights) + kl_divergence(p0, q2, weights)  # Eq. 9
 
 
-class SCCL(TrainedMethod):
+class SCCL(ContrastiveMethod):
     """Supporting Clustering with Contrastive Learning (Zhang et al., NAACL 2021).
 
     The encoder learns from two losses at once: an instance-wise contrastive loss on two views of each text
@@ -150,9 +145,10 @@ class SCCL(TrainedMethod):
         half the steps each, centres placed anew in between); ``"alternative_1"`` and ``"alternative_2"``, the
         clustering losses of A.3 (Eq. 8 and 9).
     augmentation:
-        Where the two views come from: ``"word_deletion"``, or ``"virtual"`` (dropout alone).
+        Where the two views come from: ``"virtual"`` is dropout alone, the others ``coterie augment --list`` shows;
+        see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     augmentation_ratio:
-        Share of words that word deletion leaves out.
+        Share of words that the augmenter changes.
     final_kmeans:
         ``"continued"`` starts the last k-means from the centres followed through training, ``"fresh"`` from ten
         random starts; ``"best"`` takes the tighter of the two (by inertia).
@@ -251,18 +247,18 @@ class SCCL(TrainedMethod):
             check_number(name, getattr(self, name), above=0)
         check_number("eta", self.eta, least=0)
 
-    def _stages(self, centers: Tensor, generator: torch.Generator, refit: Callable[[Tensor], Tensor]) -> list[Stage]:
-        dimension = centers.shape[1]
-        virtual = self.augmentation == "virtual"
-        radius = self._radius
+    def _stages(self, start: Start) -> list[Stage]:
+        centers, virtual, radius = start.centers, self._virtual, self._radius
         if self.variant == "cluster":
             return [Stage("cluster", Clustering(centers, self.alpha, radius))]
-        projector = Projector(dimension, generator)
+        projector = Projector(centers.shape[1], start.generator)
         if self.variant in {"instance", "sequential"}:
             instance = InstanceCL(projector, self.temperature, self.eta, virtual)
             if self.variant == "instance":
                 return [Stage("instance", instance)]
-            clustering = Clustering(centers, self.alpha, radius, refit)
+            clustering = Clustering(
+                centers, self.alpha, radius, refit=lambda e: torch.from_numpy(start.recluster(e).centers)
+            )
             return [Stage("instance", instance, share=0.5), Stage("cluster", clustering, share=0.5)]
         joint = SCCLObjective(
             projector, Clustering(centers, self.alpha, radius), self.temperature, self.eta, self.variant, virtual

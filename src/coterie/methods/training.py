@@ -4,58 +4,114 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.checks import check_choice, check_number
+from coterie.checks import check_choice
 from coterie.clustering.kmeans import Partition, kmeans
 from coterie.errors import SettingError
 from coterie.methods.encoding import EncoderMethod
 from coterie.methods.results import Learned
 from coterie.text.augmentation.base import Augmenter
-from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.text.corpus import Corpus
 from coterie.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     import torch
 
+    from coterie.encoders.tokens import TokenArrays
+    from coterie.encoders.transformer import TransformerEncoder
     from coterie.training.history import Snapshot
     from coterie.training.objective import Objective, Stage
     from coterie.training.stopping import LabelWatch
+    from coterie.training.views import Views
 
-AUGMENTATIONS = ("word_deletion", "virtual")
 FINAL_KMEANS = ("best", "continued", "fresh")
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a method's stages are built from.
+
+    Attributes
+    ----------
+    encoder, corpus, tokens:
+        The encoder as loaded, the texts, and their tokens.
+    embeddings, labels, centers:
+        Of the distinct texts before training: the encoder's vectors and their k-means.
+    generator:
+        For the first values of a method's own parameters.
+    seed:
+        For everything else that is drawn.
+    """
+
+    encoder: TransformerEncoder
+    corpus: Corpus
+    tokens: TokenArrays
+    embeddings: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    centers: torch.Tensor
+    generator: torch.Generator
+    seed: int
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each distinct text occurs."""
+        return self.corpus.counts
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centers)
+
+    def recluster(self, embeddings: torch.Tensor, init: NDArray[np.float32] | None = None) -> Partition:
+        """k-means of other embeddings of the same texts, afresh or from given centres."""
+        vectors = embeddings.cpu().numpy()
+        return kmeans(vectors, self.n_clusters, weights=self.counts, init=init, seed=self.seed)
 
 
 class TrainedMethod(EncoderMethod):
     """Frozen k-means for the start, the paper's stages, then k-means on the trained embeddings.
 
-    A method supplies its stages (and with them its objective) and what its head answers.
+    A method supplies its stages (and with them its objective) and, where k-means is not its answer, the answer.
     """
 
-    augmentation: str
-    augmentation_ratio: float
-    final_kmeans: str
+    final_kmeans: str = "best"
     training: TrainingConfig
 
     snapshots_: list[Snapshot]
 
     @abstractmethod
-    def _stages(
-        self, centers: torch.Tensor, generator: torch.Generator, refit: Callable[[torch.Tensor], torch.Tensor]
-    ) -> list[Stage]:
-        """The phases of training, started from the frozen k-means ``centers``.
+    def _stages(self, start: Start) -> list[Stage]:
+        """The phases of training."""
 
-        ``refit`` gives k-means centres of other embeddings of the same texts, for methods that re-cluster.
-        """
+    def _augmenters(self) -> Mapping[str, Augmenter]:
+        """View name to augmenter, for views other than the original."""
+        return {}
 
-    @abstractmethod
+    def _check_backbone(self, encoder: TransformerEncoder) -> None:
+        """Raise for an encoder that lacks what the method needs."""
+
+    def _attach(self, start: Start) -> Start:
+        """Add to the encoder what the method needs behind it, before training."""
+        return start
+
+    def _conclude(self, start: Start, objective: Objective, embeddings: torch.Tensor, final: Partition) -> Learned:
+        """The outcome, from the last stage's objective and the final embeddings with their k-means."""
+        return Learned(
+            embeddings.cpu().numpy(),
+            final.centers,
+            initial_labels=start.labels,
+            head_labels=head_labels(objective, embeddings),
+            head_centers=self._head_centers(objective),
+        )
+
     def _head_centers(self, objective: Objective) -> NDArray[np.float32] | None:
         """The trained centres of an objective, where it has some."""
+        return None
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -63,62 +119,70 @@ class TrainedMethod(EncoderMethod):
             raise SettingError(f"training={self.training!r} must be a TrainingConfig")
         self.training.check()
         check_choice("final_kmeans", self.final_kmeans, FINAL_KMEANS)
-        check_choice("augmentation", self.augmentation, AUGMENTATIONS)
-        check_number("augmentation_ratio", self.augmentation_ratio, above=0, below=1)
 
     def _accepts_embeddings(self) -> str | None:
         return f"{type(self).__name__} trains the encoder on the texts; use FrozenEncoder for fixed vectors"
 
-    def _augmenters(self) -> dict[str, Augmenter]:
-        from coterie.training.objective import AUGMENTED
-
-        if self.augmentation == "virtual":
-            return {}
-        return {name: WordDeletion(self.augmentation_ratio) for name in AUGMENTED}
-
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
-        import torch
-
         from coterie.training.stopping import LabelWatch
         from coterie.training.trainer import Trainer
         from coterie.training.views import Views
 
-        seed, k, counts = self.seed_, self.n_clusters, corpus.counts
-        progress = self.training.progress
         clock = _Clock()
-        encoder = self.encoder_ = self._load_encoder()
-        tokens = encoder.tokenize(corpus.distinct)
-        self._note_truncated(tokens.truncated, corpus)
-        clock.lap("load_and_tokenize")
-
-        frozen = encoder.encode_tokens(tokens, progress="embedding" if progress else None).cpu().numpy()
-        start = kmeans(frozen, k, weights=counts, seed=seed)
-        clock.lap("frozen_kmeans")
-
-        def refit(embeddings: torch.Tensor) -> torch.Tensor:
-            return torch.from_numpy(kmeans(embeddings.cpu().numpy(), k, weights=counts, seed=seed).centers)
-
-        stages = self._stages(torch.from_numpy(start.centers), torch.Generator().manual_seed(seed), refit)
-        watch = LabelWatch(start.labels, start.centers, counts, self.training.patience)
+        start = self._begin(corpus, clock)
+        encoder, tokens, seed = start.encoder, start.tokens, start.seed
+        stages = self._stages(start)
+        watch = LabelWatch(start.labels, start.centers.numpy(), corpus.counts, self.training.patience)
         views = Views(encoder, corpus.distinct, tokens, self._augmenters(), seed)
-        trainer = Trainer(encoder, views, tokens, counts, self.training, watch, seed)
+        trainer = Trainer(encoder, views, tokens, corpus.counts, self.training, watch, seed)
         self.history_ = trainer.run(stages)
         self.snapshots_ = self.history_.snapshots
         if self.history_.interrupted:
             self._note(f"training was interrupted after {len(self.history_.steps)} steps; this is the model so far")
+        self._note_unchanged(views)
         clock.lap("training")
 
-        embeddings = encoder.encode_tokens(tokens, progress="embedding again" if progress else None).cpu().numpy()
-        final = self._final_partition(embeddings, watch, counts)
+        embeddings = encoder.encode_tokens(tokens, progress="embedding again" if self.training.progress else None)
+        final = self._final_partition(embeddings.cpu().numpy(), watch, corpus.counts)
         clock.lap("final_kmeans")
-        self.timings_ = clock.seconds
         last_run = stages[len(self.history_.stop_reasons) - 1]
-        return Learned(
-            embeddings,
-            final.centers,
-            initial_labels=start.labels,
-            head_centers=self._head_centers(last_run.objective),
+        learned = self._conclude(start, last_run.objective, embeddings, final)
+        clock.lap("head")
+        self.timings_ = clock.seconds
+        return learned
+
+    def _begin(self, corpus: Corpus, clock: _Clock) -> Start:
+        """Load, tokenise, embed and cluster before training."""
+        import torch
+
+        encoder = self.encoder_ = self._load_encoder()
+        self._check_backbone(encoder)
+        tokens = encoder.tokenize(corpus.distinct)
+        self._note_truncated(tokens.truncated, corpus)
+        clock.lap("load_and_tokenize")
+        progress = "embedding" if self.training.progress else None
+        frozen = encoder.encode_tokens(tokens, progress=progress).cpu().numpy()
+        partition = kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_)
+        clock.lap("frozen_kmeans")
+        return self._attach(
+            Start(
+                encoder,
+                corpus,
+                tokens,
+                frozen,
+                partition.labels,
+                torch.from_numpy(partition.centers),
+                torch.Generator().manual_seed(self.seed_),
+                self.seed_,
+            )
         )
+
+    def _note_unchanged(self, views: Views) -> None:
+        for name, share in views.unchanged.items():
+            if share == 1:
+                self._note(f"the augmentation changed no text at all: view {name} differs by dropout alone")
+            elif share > 0.5:
+                self._note(f"the augmentation left {share:.0%} of the texts as they were (view {name}): short texts")
 
     def _final_partition(
         self, embeddings: NDArray[np.float32], watch: LabelWatch, counts: NDArray[np.int64]
@@ -130,6 +194,16 @@ class TrainedMethod(EncoderMethod):
         if self.final_kmeans in {"best", "fresh"}:
             candidates.append(kmeans(embeddings, self.n_clusters, weights=counts, seed=self.seed_))
         return min(candidates, key=lambda partition: partition.inertia)
+
+
+def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.int64] | None:
+    """What a trained head answers, where there is one."""
+    import torch
+
+    objective.eval()
+    with torch.no_grad():
+        probabilities = objective.head_probabilities(embeddings)
+    return None if probabilities is None else probabilities.argmax(dim=1).cpu().numpy()
 
 
 class _Clock:

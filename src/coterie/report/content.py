@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.report.keywords import cluster_keywords
-from coterie.types import ClusterSummary
+from coterie.types import ClusterSummary, Topic
 
 # Two texts that share more than this of their words would tell a reader the same thing twice.
 TOO_ALIKE = 0.6
@@ -23,6 +23,7 @@ def describe_clusters(
     *,
     confidence: NDArray[np.floating[Any]] | None = None,
     center_distance: NDArray[np.floating[Any]] | None = None,
+    topics: Sequence[Sequence[Topic]] | None = None,
     n_keywords: int = 10,
     n_representatives: int = 3,
 ) -> list[ClusterSummary]:
@@ -37,6 +38,9 @@ def describe_clusters(
     center_distance:
         Each row's distance to its centre (``model.center_distance_``): representative texts are the nearest
         ones that differ from each other. Without it they are taken in the order of the rows.
+
+    topics:
+        The topics of each cluster (``model.cluster_topics()``), where the method learns some.
 
     Examples
     --------
@@ -63,6 +67,7 @@ def describe_clusters(
                 confidence=None if confidence is None or not len(members) else float(np.mean(confidence[members])),
                 keywords=keywords[k],
                 representatives=_different((texts[i] for i in nearest), n_representatives),
+                topics=tuple(topics[k]) if topics is not None else (),
             )
         )
     return summaries

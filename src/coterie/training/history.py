@@ -36,6 +36,8 @@ class History:
         For each stage: ``"converged"``, ``"cap"`` or ``"interrupted"``.
     padding:
         Padded tokens over real tokens, over all training batches.
+    encoder_change:
+        Mean absolute change of the encoder's parameters over the run.
     """
 
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -43,6 +45,7 @@ class History:
     epoch_seconds: list[float] = field(default_factory=list)
     stop_reasons: dict[str, str] = field(default_factory=dict)
     padding: float = 1.0
+    encoder_change: float = 0.0
     snapshots: list[Snapshot] = field(default_factory=list)
 
     @property
@@ -61,4 +64,5 @@ class History:
             "epoch_seconds": self.epoch_seconds,
             "stop_reasons": self.stop_reasons,
             "padding": self.padding,
+            "encoder_change": self.encoder_change,
         }

@@ -23,6 +23,7 @@ class LabelWatch:
         self._weights = weights
         self._patience = patience
         self._calm = 0
+        self._head_labels: NDArray[np.int64] | None = None
 
     def partition(self, embeddings: NDArray[np.float32]) -> Partition:
         """k-means of ``embeddings`` continued from the last look; changes nothing here."""
@@ -31,9 +32,19 @@ class LabelWatch:
     def look(self, embeddings: NDArray[np.float32], tolerance: float) -> float:
         """Share of the corpus that changed cluster since the last look."""
         partition = self.partition(embeddings)
-        change = float(self._weights[partition.labels != self.labels].sum() / self._weights.sum())
-        self._calm = self._calm + 1 if change < tolerance else 0
+        change = self._change(partition.labels, self.labels, tolerance)
         self.labels, self.centers = partition.labels, partition.centers
+        return change
+
+    def look_at_head(self, labels: NDArray[np.int64], tolerance: float) -> float:
+        """The same for labels that a head gave; the first look has nothing to compare with and counts as all."""
+        change = 1.0 if self._head_labels is None else self._change(labels, self._head_labels, tolerance)
+        self._head_labels = labels
+        return change
+
+    def _change(self, labels: NDArray[np.int64], before: NDArray[np.int64], tolerance: float) -> float:
+        change = float(self._weights[labels != before].sum() / self._weights.sum())
+        self._calm = self._calm + 1 if change < tolerance else 0
         return change
 
     @property
@@ -44,3 +55,4 @@ class LabelWatch:
     def start_over(self) -> None:
         """Forget calm looks (a new stage begins)."""
         self._calm = 0
+        self._head_labels = None

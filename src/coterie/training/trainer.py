@@ -13,14 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from coterie.encoders.device import resolve_precision
+from coterie.encoders.device import autocast, resolve_precision
 from coterie.encoders.tokens import TokenArrays, training_batches
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
 from coterie.training.history import History, Snapshot
-from coterie.training.objective import Batch, LossTerms, Objective, Stage
+from coterie.training.objective import Batch, LossTerms, Objective, Stage, TokenView
 from coterie.training.stopping import LabelWatch
 from coterie.training.views import Views
 
@@ -42,7 +42,7 @@ class Trainer:
     tokens, weights:
         The originals' tokens, and how often each text occurs.
     watch:
-        Decides the label-free stop, and holds the labels that snapshots show.
+        Decides the label-free stop, and holds the labels that snapshots show; without one a run goes to its cap.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Trainer:
         tokens: TokenArrays,
         weights: NDArray[np.int64],
         config: TrainingConfig,
-        watch: LabelWatch,
+        watch: LabelWatch | None,
         seed: int,
         callbacks: Sequence[Callback] = (),
     ) -> None:
@@ -78,12 +78,20 @@ class Trainer:
         self._real_tokens = 0
         self._unread: list[tuple[str, int, int, dict[str, Tensor]]] = []
 
-    def run(self, stages: Sequence[Stage]) -> History:
-        """Train through ``stages``; Ctrl-C ends training cleanly with the model so far."""
+    @property
+    def steps_per_epoch(self) -> int:
+        return max(1, -(-len(self.tokens) // self._batch_size))
+
+    def run(self, stages: Sequence[Stage], cap: int | None = None) -> History:
+        """Train through ``stages``; Ctrl-C ends training cleanly with the model so far.
+
+        ``cap`` replaces the configuration's limit of steps.
+        """
+        before = [parameter.detach().clone() for parameter in self.encoder.parameters()]
         with seeded(self._seed):
-            if self.config.snapshot_every:
+            if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
-            cap, planned, shares = self._cap(), 0, 0.0
+            cap, planned, shares = cap or self._cap(), 0, 0.0
             for stage in stages:
                 shares += stage.share
                 # The stages' caps add up to the whole, whatever rounding does to each.
@@ -95,6 +103,7 @@ class Trainer:
         self.encoder.eval()
         if self._real_tokens:
             self.history.padding = self._padded_tokens / self._real_tokens
+        self.history.encoder_change = _mean_change(before, list(self.encoder.parameters()))
         return self.history
 
     def embed_corpus(self) -> Tensor:
@@ -102,21 +111,28 @@ class Trainer:
         return self.encoder.encode_tokens(self.tokens, self.dtype)
 
     def _run_stage(self, stage: Stage, total: int) -> None:
-        self.watch.start_over()
+        if self.watch is not None:
+            self.watch.start_over()
         reason = "interrupted"
         try:
             for callback in self.callbacks:
                 callback.on_stage_start(stage.name, total)
             objective = stage.objective.to(self.device)
             objective.start(self.embed_corpus)
-            reason = self._epochs(stage, objective, self._optimizer(objective), total)
+            with _frozen(self.encoder if not objective.trains_encoder else None):
+                reason = self._epochs(stage, objective, self._optimizer(objective), total)
         except KeyboardInterrupt:
             pass  # keep what was learned so far
         finally:
             self._read_terms()
-            self.history.stop_reasons[stage.name] = reason
+            self.history.stop_reasons[self._unused_name(stage.name)] = reason
             for callback in self.callbacks:
                 callback.on_stage_end(reason)
+
+    def _unused_name(self, name: str) -> str:
+        """``name``, numbered where an earlier stage had it."""
+        names = [name, *(f"{name}_{i}" for i in range(2, len(self.history.stop_reasons) + 3))]
+        return next(each for each in names if each not in self.history.stop_reasons)
 
     def _epochs(self, stage: Stage, objective: Objective, optimizer: torch.optim.Optimizer, total: int) -> str:
         config = self.config
@@ -129,7 +145,7 @@ class Trainer:
             objective.refresh(self.embed_corpus)
             self._epoch += 1
             batches = training_batches(self.views.lengths, self._batch_size, config.length_pool, self._generator)
-            self.encoder.train()
+            self.encoder.train(objective.trains_encoder)
             objective.train()
             for rows in batches[: total - done]:
                 terms = self._train_step(objective, optimizer, rows)
@@ -142,7 +158,7 @@ class Trainer:
                     self._read_terms()
             self._read_terms()
             self.history.epoch_seconds.append(time.perf_counter() - began)
-            if self._look(stage.name, self._epoch - first_epoch, last=done >= total):
+            if self._look(stage, self._epoch - first_epoch, last=done >= total):
                 return "converged"
         return "cap"
 
@@ -169,36 +185,89 @@ class Trainer:
 
     def _forward(self, objective: Objective, rows: NDArray[np.int64]) -> LossTerms:
         """All views of a batch through the encoder together, then the objective."""
-        tokens = self.views.tokens
-        flat = self.views.rows(objective.views, rows)
-        sentences, padded = self.encoder.encode_rows(tokens, flat, self.dtype, self._token_budget)
-        self._padded_tokens += padded
-        self._real_tokens += int(tokens.lengths_on_host[flat].sum())
         places = torch.from_numpy(rows).to(self.device)
+        embeddings: tuple[Tensor, ...]
+        token_views: tuple[TokenView, ...] = ()
+        with torch.set_grad_enabled(objective.trains_encoder):
+            if objective.needs_token_states:
+                embeddings, token_views = self._by_token(objective, rows)
+            else:
+                embeddings = self._by_sentence(objective, rows)
         # The losses run outside autocast: their exponentials and logarithms want float32.
-        return objective.loss(Batch(sentences.split(len(rows)), places, self._weights[places]))
+        return objective.loss(
+            Batch(
+                embeddings,
+                places,
+                self._weights[places],
+                token_views,
+                tokens=lambda name: self.views.batch(name, rows),
+                precision=self.dtype,
+            )
+        )
 
-    def _look(self, stage: str, epoch: int, last: bool) -> bool:
+    def _by_sentence(self, objective: Objective, rows: NDArray[np.int64]) -> tuple[Tensor, ...]:
+        """Sentence embeddings alone: texts of like length go through together, whatever view they are of."""
+        flat = self.views.rows(objective.views, rows)
+        sentences, padded = self.encoder.encode_rows(self.views.tokens, flat, self.dtype, self._token_budget)
+        self._count_tokens(flat, padded)
+        return sentences.split(len(rows))
+
+    def _by_token(
+        self, objective: Objective, rows: NDArray[np.int64]
+    ) -> tuple[tuple[Tensor, ...], tuple[TokenView, ...]]:
+        """Token states too: one padded pass a view."""
+        sentences, views = [], []
+        for name in objective.views:
+            ids, mask = self.views.batch(name, rows)
+            read = objective.corrupt(ids, mask)
+            with autocast(self.device, self.dtype):
+                output = self.encoder(read, mask)
+            self._count_tokens(self.views.rows([name], rows), ids.numel())
+            sentences.append(output.sentences)
+            views.append(TokenView(output.token_states, read, mask, ids))
+        return tuple(sentences), tuple(views)
+
+    def _count_tokens(self, rows: NDArray[np.int64], padded: int) -> None:
+        self._padded_tokens += padded
+        self._real_tokens += int(self.views.tokens.lengths_on_host[rows].sum())
+
+    def _look(self, stage: Stage, epoch: int, last: bool) -> bool:
         """Check the labels and take a snapshot where one is due; whether to stop."""
-        config = self.config
-        check_due = config.check_every > 0 and epoch % config.check_every == 0 and not last
-        snapshot_due = config.snapshot_every > 0 and (self._epoch % config.snapshot_every == 0 or last)
+        config, watch = self.config, self.watch
+        if watch is None:
+            return False
+        check_due = stage.stops and config.check_every > 0 and epoch % config.check_every == 0 and not last
+        snapshots = config.snapshot_every
+        snapshot_due = snapshots > 0 and (self._epoch % snapshots == 0 or last)
         if not check_due and not snapshot_due:
             return False
         embeddings = self.embed_corpus()
         if check_due:
-            change = self.watch.look(embeddings.cpu().numpy(), config.tolerance)
+            change = self._label_change(stage, watch, embeddings)
             self.history.checks.append(
-                {"stage": stage, "epoch": self._epoch, "step": self._step, "label_change": change}
+                {"stage": stage.name, "epoch": self._epoch, "step": self._step, "label_change": change}
             )
             for callback in self.callbacks:
                 callback.on_check(change)
-        if snapshot_due:
-            self._take_snapshot(stage, embeddings)
-        return check_due and self.watch.settled
+        settled = check_due and watch.settled
+        # The end of a stage is always among the snapshots.
+        if snapshot_due or (snapshots > 0 and settled):
+            self._take_snapshot(stage.name, embeddings)
+        return settled
+
+    def _label_change(self, stage: Stage, watch: LabelWatch, embeddings: Tensor) -> float:
+        if stage.by_head:
+            stage.objective.eval()
+            with torch.no_grad():
+                probabilities = stage.objective.head_probabilities(embeddings)
+            if probabilities is not None:
+                labels = probabilities.argmax(dim=1).cpu().numpy()
+                return watch.look_at_head(labels, self.config.tolerance)
+        return watch.look(embeddings.cpu().numpy(), self.config.tolerance)
 
     def _take_snapshot(self, stage: str, embeddings: Tensor) -> None:
         """Embeddings and their k-means labels; taking one changes nothing about the run."""
+        assert self.watch is not None, "snapshots show the labels that a watch follows"
         vectors = embeddings.cpu().numpy()
         labels = self.watch.partition(vectors).labels
         self.history.snapshots.append(Snapshot(stage, self._epoch, self._step, vectors, labels))
@@ -221,21 +290,28 @@ class Trainer:
 
     def _cap(self) -> int:
         """Steps of the whole run at most."""
-        per_epoch = max(1, -(-len(self.tokens) // self._batch_size))
         caps = []
         if self.config.max_steps is not None:
             caps.append(self.config.max_steps)
         if self.config.max_epochs is not None:
-            caps.append(self.config.max_epochs * per_epoch)
+            caps.append(self.config.max_epochs * self.steps_per_epoch)
         return min(caps)
 
     def _optimizer(self, objective: Objective) -> torch.optim.Optimizer:
-        groups = [
-            {"params": _trainable(self.encoder), "lr": self.config.learning_rate},
-            {"params": _trainable(objective), "lr": self.config.head_learning_rate},
+        """Adam with one group a learning rate; a parameter that two modules share belongs to the first that has it."""
+        config, taken = self.config, set[nn.Parameter]()
+        modules: list[tuple[nn.Module, float]] = [
+            *((objective.get_submodule(name), rate) for name, rate in objective.own_rates().items()),
+            (self.encoder, config.learning_rate),
+            (objective, config.head_learning_rate),
         ]
-        fused = self.device.type in {"cuda", "cpu"}
-        return torch.optim.Adam([group for group in groups if group["params"]], fused=fused)
+        groups = []
+        for module, rate in modules:
+            own = [each for each in module.parameters() if each.requires_grad and each not in taken]
+            taken.update(own)
+            if own:
+                groups.append({"params": own, "lr": rate})
+        return torch.optim.Adam(groups, fused=self.device.type in {"cuda", "cpu"})
 
 
 @contextmanager
@@ -252,5 +328,21 @@ def seeded(seed: int) -> Iterator[None]:
                 torch.mps.set_rng_state(mps_state)
 
 
-def _trainable(module: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in module.parameters() if parameter.requires_grad]
+@contextmanager
+def _frozen(module: nn.Module | None) -> Iterator[None]:
+    """Without gradients for ``module``: also what others share with it gets none."""
+    parameters = [] if module is None else [each for each in module.parameters() if each.requires_grad]
+    for each in parameters:
+        each.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for each in parameters:
+            each.requires_grad_(True)
+
+
+@torch.no_grad()
+def _mean_change(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
+    """Mean absolute difference, number by number."""
+    total = sum(float((old - new).abs().sum()) for old, new in zip(before, after, strict=True))
+    return total / sum(old.numel() for old in before)

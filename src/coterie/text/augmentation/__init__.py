@@ -1,1 +1,1 @@
-"""Rule-based views of a text, one augmenter a file, seeded."""
+"""Other wordings of a text by rule, one augmenter a file, seeded; their table, their grammar and their cache."""

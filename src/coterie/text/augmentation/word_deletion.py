@@ -9,24 +9,47 @@ import numpy as np
 
 from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter
+from coterie.text.words import SplitText, split_text, split_words
 
 
 @dataclass(frozen=True)
 class WordDeletion(Augmenter):
     """Leave out each word with probability ``ratio``; at least one word stays.
 
-    Words are what white space separates: a text of one word, or in a script without spaces, stays as it is.
+    A text of one word stays as it is. Where words go, one space is left of the white space between the others.
+
+    Parameters
+    ----------
+    ratio: the probability, between 0 and 1.
+
+    Examples
+    --------
+    >>> WordDeletion(0.4).augment(["where is my parcel now"], np.random.default_rng(0))
+    ['where now']
     """
 
     ratio: float = 0.2
 
-    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
+    def check(self) -> None:
         check_number("ratio", self.ratio, above=0, below=1)
+
+    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
+        self.check()
         result = []
         for text in texts:
-            words = text.split()
-            kept = generator.random(len(words)) >= self.ratio
-            if len(words) and not kept.any():
-                kept[generator.integers(len(words))] = True
-            result.append(text if kept.all() else " ".join(w for w, keep in zip(words, kept, strict=True) if keep))
+            n_words = len(split_words(text))
+            kept = generator.random(n_words) >= self.ratio
+            if n_words and not kept.any():
+                kept[generator.integers(n_words)] = True
+            result.append(text if kept.all() else split_text(text).kept(np.flatnonzero(kept).tolist()))
         return result
+
+
+def delete_words(split: SplitText, n: int, generator: np.random.Generator) -> str | None:
+    """The text without ``n`` of its words, drawn at random; None if it has but one."""
+    n_words = len(split.words)
+    n = min(n, n_words - 1)
+    if n < 1:
+        return None
+    gone = set(generator.permutation(n_words)[:n].tolist())
+    return split.kept([place for place in range(n_words) if place not in gone])

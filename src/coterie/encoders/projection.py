@@ -1,0 +1,44 @@
+"""The linear layer that may follow pooling, in the files of a SentenceTransformer's dense module."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from torch import nn
+
+from coterie.encoders.folder import IDENTITY
+from coterie.errors import ModelFolderError
+from coterie.files import write_json
+
+PROJECTION_FOLDER = "3_Dense"
+
+
+def read_linear(folder: Path) -> nn.Linear:
+    """The layer that :func:`write_linear` or sentence-transformers wrote."""
+    from safetensors.torch import load_file
+
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        layer = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config["bias"])
+        tensors = load_file(folder / "model.safetensors")
+        layer.load_state_dict({name.removeprefix("linear."): tensor for name, tensor in tensors.items()})
+    except Exception as error:  # whatever the parsers raise
+        raise ModelFolderError(f"{folder} cannot be read as a linear layer: {error}") from error
+    return layer
+
+
+def write_linear(folder: Path, layer: nn.Linear) -> None:
+    """Write ``layer`` as a dense module without activation."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(exist_ok=True)
+    config = {
+        "in_features": layer.in_features,
+        "out_features": layer.out_features,
+        "bias": layer.bias is not None,
+        "activation_function": IDENTITY,
+    }
+    write_json(folder / "config.json", config)
+    tensors = {f"linear.{name}": value.detach().cpu().contiguous() for name, value in layer.state_dict().items()}
+    save_file(tensors, folder / "model.safetensors")

@@ -1,0 +1,220 @@
+"""Views by translating a text into another language and back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from coterie.checks import check_choice, check_whole
+from coterie.encoders.device import autocast, resolve_device, resolve_precision
+from coterie.encoders.quiet import without_bars
+from coterie.encoders.tokens import batches_by_tokens
+from coterie.encoders.weights import is_offline
+from coterie.errors import ModelFolderError, WeightsNotFoundError, require_extra
+from coterie.language.bleu import sentence_bleu
+from coterie.text.augmentation.base import Augmenter
+
+logger = logging.getLogger(__name__)
+
+STRENGTHS = ("low", "middle", "high")
+PIVOT_BEAMS = 5
+NEEDED_FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
+# Most translation models of the hub have no safetensors; torch reads the other file without running code from it.
+WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
+# Tokens of all beams of a batch together.
+TOKENS_PER_BATCH = {"cuda": 65_536, "mps": 8_192}
+WIDTH_STEP = 8
+# A translation is seldom twice as long as its text; one that runs on is cut.
+LONGEST_GROWTH, LONGEST_EXTRA = 2, 16
+
+
+@dataclass(frozen=True)
+class BackTranslation(Augmenter):
+    """Translate a text and translate it back: another wording of the same meaning.
+
+    Each text is translated by beam search, the best translation is taken back with a beam of ``candidates``, and
+    all of that beam's texts are ranked by their BLEU with the original. A strength names two of them: the two of
+    highest BLEU (``"low"``), the two middle ones, or the two of lowest BLEU (``"high"``, which the authors of SCCL
+    found best); ``place`` says which of the two, so that two views of a text are ``place=0`` and ``place=1``. Beam
+    search has no chance in it: the generator changes nothing.
+
+    A candidate may be the text itself, mostly at low strength. A text longer than a translation model takes (512
+    tokens) loses its end.
+
+    Parameters
+    ----------
+    forward, backward:
+        Marian models for the two directions: folders, or names on the hub.
+    strength:
+        How far from the original: ``"low"``, ``"middle"`` or ``"high"``.
+    place:
+        Which text of the pair, 0 or 1; 0 is the one of higher BLEU at low and middle strength, of lower at high.
+    candidates:
+        How many texts to choose from.
+    device:
+        Where to compute: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+    """
+
+    forward: str = "Helsinki-NLP/opus-mt-en-fr"
+    backward: str = "Helsinki-NLP/opus-mt-fr-en"
+    strength: str = "low"
+    place: int = 0
+    candidates: int = 10
+    device: str = "auto"
+
+    slow: ClassVar[bool] = True
+
+    def check(self) -> None:
+        check_choice("strength", self.strength, STRENGTHS)
+        check_choice("place", self.place, (0, 1))
+        check_whole("candidates", self.candidates, least=2)
+        resolve_device(self.device)
+
+    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
+        self.check()
+        require_extra("sentencepiece", "translate")
+        folders = [find_translator(name) for name in (self.forward, self.backward)]  # both, before work is begun
+        device = resolve_device(self.device)
+        rows = [i for i, text in enumerate(texts) if text.strip()]
+        originals = [texts[i] for i in rows]
+        pivots = [best for (best,) in _translate(folders[0], originals, PIVOT_BEAMS, 1, device)]
+        back = _translate(folders[1], pivots, self.candidates, self.candidates, device)
+        result = list(texts)
+        for row, original, candidates in zip(rows, originals, back, strict=True):
+            chosen = choose(original, candidates, self.strength, self.place)
+            result[row] = chosen if chosen.strip() else original
+        return result
+
+
+def choose(original: str, candidates: Sequence[str], strength: str, place: int) -> str:
+    """The candidate of this strength and place; of equal BLEU, the likelier one counts as nearer.
+
+    >>> texts = ["a b c d", "a b c x", "a b x y", "a x y z"]
+    >>> [choose("a b c d", texts, "low", place) for place in (0, 1)]
+    ['a b c d', 'a b c x']
+    >>> [choose("a b c d", texts, "middle", place) for place in (0, 1)]
+    ['a b c x', 'a b x y']
+    >>> [choose("a b c d", texts, "high", place) for place in (0, 1)]
+    ['a x y z', 'a b x y']
+    """
+    nearest_first = sorted(candidates, key=lambda text: -sentence_bleu(text, original))
+    middle = len(candidates) // 2 - 1
+    return nearest_first[{"low": place, "middle": middle + place, "high": -1 - place}[strength]]
+
+
+def find_translator(name: str) -> Path:
+    """The folder of a Marian model: a folder, ``$COTERIE_MODELS/<name>``, the hub's local cache, or the hub."""
+    given = Path(name).expanduser()
+    if given.is_dir():
+        missing = _what_is_missing(given)
+        if missing is None:
+            return given
+        raise WeightsNotFoundError(f"the folder {name} cannot be loaded as a translation model: {missing}")
+    tried = [f"folder {name}: no such folder"]
+    root = os.environ.get("COTERIE_MODELS")
+    if root:
+        for folder in (Path(root) / name, Path(root) / name.split("/")[-1]):
+            missing = _what_is_missing(folder)
+            if missing is None:
+                return folder
+            tried.append(f"COTERIE_MODELS: {folder}: {missing}")
+    else:
+        tried.append("COTERIE_MODELS: not set")
+    for origin, local in (("hub cache", True), ("hub", False)):
+        if not local and is_offline():
+            tried.append("hub: not asked (offline)")
+            continue
+        found = _from_hub(name, local, origin, tried)
+        if found is not None:
+            return found
+    raise WeightsNotFoundError(
+        f"no translation model {name!r} found. Tried: {'; '.join(tried)}. This helps, on a machine with a network: "
+        f"hf download {name} (or give the path of a folder that holds it)"
+    )
+
+
+def _what_is_missing(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return "no such folder"
+    for file in NEEDED_FILES:
+        if not (folder / file).is_file():
+            return f"{file} is missing"
+    if not any((folder / file).is_file() for file in WEIGHT_FILES):
+        return f"{' or '.join(WEIGHT_FILES)} is missing"
+    return None
+
+
+def _from_hub(name: str, local: bool, origin: str, tried: list[str]) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = ["*.json", "*.spm", *WEIGHT_FILES]
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=patterns, local_files_only=local))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        tried.append(f"{origin}: {'not there' if local else type(error).__name__}")
+        return None
+    missing = _what_is_missing(folder)
+    if missing is not None:
+        tried.append(f"{origin}: {missing}")
+        return None
+    return folder
+
+
+def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
+    """Model and tokenizer of one direction."""
+    from transformers import MarianMTModel, MarianTokenizer
+
+    try:
+        with without_bars(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            # Without sacremoses unusual quotes and dashes are not evened out first; they translate all the same.
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")
+            tokenizer = MarianTokenizer.from_pretrained(str(folder), local_files_only=True)
+            model = MarianMTModel.from_pretrained(str(folder), dtype=torch.float32, local_files_only=True)
+    except Exception as error:  # transformers raises whatever its parsers do
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ModelFolderError(f"{folder} cannot be loaded as a translation model: {reason}") from error
+    return model.eval().to(device), tokenizer
+
+
+@torch.no_grad()
+def _translate(folder: Path, texts: Sequence[str], beams: int, count: int, device: torch.device) -> list[list[str]]:
+    """The ``count`` best translations of each text, likeliest first, by a beam search of this width."""
+    if not texts:
+        return []
+    model, tokenizer = _load(folder, device)
+    limit = int(model.config.max_position_embeddings)
+    rows = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
+    lengths = np.asarray([len(row) for row in rows], dtype=np.int64)
+    widths = -(-lengths // WIDTH_STEP) * WIDTH_STEP
+    dtype = resolve_precision("auto", device) if device.type == "cuda" else torch.float32
+    budget = max(1, TOKENS_PER_BATCH.get(device.type, 4_096) // beams)
+    result: list[list[str]] = [[] for _ in texts]
+    # The width sets how long a translation may get: no text beside it changes where one that runs on is cut.
+    for width in np.unique(widths):
+        alike = np.flatnonzero(widths == width)
+        for part in batches_by_tokens(widths[alike], budget):
+            batch = alike[part]
+            padded = tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="pt").to(device)
+            with autocast(device, dtype):
+                made = model.generate(
+                    **padded,
+                    num_beams=beams,
+                    num_return_sequences=count,
+                    do_sample=False,
+                    early_stopping=True,
+                    max_length=None,
+                    max_new_tokens=min(limit - 1, LONGEST_GROWTH * int(width) + LONGEST_EXTRA),
+                )
+            decoded = tokenizer.batch_decode(made, skip_special_tokens=True)
+            for place, i in enumerate(batch):
+                result[i] = decoded[place * count : (place + 1) * count]
+    return result

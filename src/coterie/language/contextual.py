@@ -1,0 +1,259 @@
+"""Views by words that a masked language model predicts from their context (Kobayashi 2018)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from coterie.checks import check_number, check_whole
+from coterie.encoders.device import resolve_device
+from coterie.encoders.transformer import TransformerEncoder
+from coterie.encoders.weights import DEFAULT_MODEL
+from coterie.language.masked_head import MaskedHead, backbone_name, check_mask_token
+from coterie.language.masked_training import train_masked_head
+from coterie.language.word_prediction import (
+    NO_WORD,
+    WordList,
+    draw_words,
+    is_word_character,
+    likeliest_words,
+    masks_per_text,
+)
+from coterie.text.augmentation.base import Augmenter
+
+logger = logging.getLogger(__name__)
+
+# A new head sees about this many texts: a small corpus several times, of a large one every n-th text.
+LEAST_TEXTS, MOST_TEXTS = 3_000, 20_000
+HEADS_KEPT = 4
+_trained_heads: OrderedDict[tuple[str, str], dict[str, Tensor]] = OrderedDict()
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Where a new word goes: instead of ``start:end``, with ``before`` and ``after`` around it."""
+
+    start: int
+    end: int
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class _MaskedWords(Augmenter):
+    """What substitution and insertion share: masks in, words out, everything else of the text as it was."""
+
+    model: str | None = None
+    ratio: float = 0.2
+    top_k: int = 10
+    device: str = "auto"
+
+    slow: ClassVar[bool] = True
+
+    @abstractmethod
+    def _gaps(self, words: list[Span], generator: np.random.Generator) -> list[Gap]:
+        """Where new words go in a text with these words, from left to right."""
+
+    def check(self) -> None:
+        check_number("ratio", self.ratio, above=0, below=1)
+        check_whole("top_k", self.top_k, least=1)
+        resolve_device(self.device)
+
+    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
+        self.check()
+        encoder = TransformerEncoder.load(self.model or DEFAULT_MODEL, device=resolve_device(self.device))
+        encoder.requires_grad_(False)  # else training a head would compute the gradient of the word embeddings too
+        check_mask_token(encoder)
+        gaps, draws = [], []
+        for text, end in zip(texts, _visible_ends(encoder, texts), strict=True):
+            gaps.append(self._gaps([word for word in find_words(text) if word[1] <= end], generator))
+            # Drawn here, so that neither the model nor later texts change what a text gets.
+            draws.append(generator.random(len(gaps[-1])))
+        if not any(gaps):
+            return list(texts)
+        head, is_own = _trained_head(encoder, texts)
+        new_words = _predict(encoder, head, is_own, texts, gaps, self.top_k, np.concatenate(draws))
+        return [fill(text, where, words) for text, where, words in zip(texts, gaps, new_words, strict=True)]
+
+
+@dataclass(frozen=True)
+class Contextual(_MaskedWords):
+    """Replace a share of each text's words by words that a masked language model predicts in their place.
+
+    All chosen words of a text are masked at once, each by a single mask, and one of the ``top_k`` likeliest whole
+    words is drawn for each by its probability; never the word that stood there. Words are what white space
+    separates, less the punctuation around it; everything but the chosen words stays as it is, letter by letter.
+    Where the model knows no capitals, a new word takes those of the old.
+
+    A text of one word has no context to predict from and stays as it is, and so does one in a script without
+    spaces. At least one word of a text always stays. Of a text longer than the model takes, only words within its
+    limit are chosen.
+
+    Where the model has no head that predicts words (sentence encoders have lost theirs), one is trained on the
+    texts first, the same for the same texts whatever the generator. Such a head knows little, so words near the old
+    one in the model's word embeddings are favoured as well; a model that brings its head gives better words.
+
+    Parameters
+    ----------
+    model:
+        A folder or a name on the hub; ``None`` is the default encoder.
+    ratio:
+        Share of a text's words to replace, rounded up.
+    top_k:
+        How many of the likeliest words are drawn from.
+    device:
+        Where to compute: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+    """
+
+    def _gaps(self, words: list[Span], generator: np.random.Generator) -> list[Gap]:
+        count = min(share(self.ratio, len(words)), len(words) - 1)
+        if count < 1:
+            return []
+        return [Gap(*words[i]) for i in sorted(generator.choice(len(words), count, replace=False))]
+
+
+@dataclass(frozen=True)
+class ContextualInsertion(_MaskedWords):
+    """Insert words that a masked language model predicts: for each text a share of its number of words, rounded up.
+
+    New words stand before words or behind the last, no two at the same place. As with :class:`Contextual`, nothing
+    else changes; a text of one word gets a second one, an empty text stays empty. Parameters as there.
+    """
+
+    def _gaps(self, words: list[Span], generator: np.random.Generator) -> list[Gap]:
+        if not words:
+            return []
+        chosen = generator.choice(len(words) + 1, share(self.ratio, len(words)), replace=False)
+        behind = words[-1][1]
+        return [
+            Gap(words[i][0], words[i][0], after=" ") if i < len(words) else Gap(behind, behind, before=" ")
+            for i in sorted(chosen)
+        ]
+
+
+def share(ratio: float, count: int) -> int:
+    """``ratio`` of ``count``, rounded up.
+
+    >>> share(0.2, 5), share(0.2, 6), share(0.1, 30)
+    (1, 2, 3)
+    """
+    return math.ceil(ratio * count - 1e-9)  # 0.1 * 30 is a little more than 3
+
+
+def find_words(text: str) -> list[Span]:
+    """Start and end of what white space separates, less the punctuation around it.
+
+    >>> [text[a:b] for text in ["It's late (again)!"] for a, b in find_words(text)]
+    ["It's", 'late', 'again']
+    """
+    words = []
+    for match in re.finditer(r"\S+", text):
+        start, end = match.span()
+        if not match.group().isalnum():
+            inside = [i for i in range(start, end) if is_word_character(text[i])]
+            if not inside:
+                continue
+            start, end = inside[0], inside[-1] + 1
+        words.append((start, end))
+    return words
+
+
+def fill(text: str, gaps: Sequence[Gap], words: Sequence[str | None]) -> str:
+    """``text`` with a word in each gap; a gap without a word stays as it was.
+
+    >>> fill("the parcel is late", [Gap(4, 10), Gap(18, 18, before=" ")], ["letter", "again"])
+    'the letter is late again'
+    """
+    parts, end = [], 0
+    for gap, word in zip(gaps, words, strict=True):
+        if word is not None:
+            parts += [text[end : gap.start], gap.before, word, gap.after]
+            end = gap.end
+    return "".join([*parts, text[end:]])
+
+
+def _visible_ends(encoder: TransformerEncoder, texts: Sequence[str]) -> list[int]:
+    """How far into each text the model sees, in characters."""
+    ends = [len(text) for text in texts]
+    full = [int(i) for i in np.flatnonzero(encoder.tokenize(texts).lengths >= encoder.max_length)]
+    if full and encoder.tokenizer.is_fast:  # only these tell where a token stood; else masks beyond the limit are lost
+        cut = encoder.tokenizer(
+            [texts[i] for i in full], truncation=True, max_length=encoder.max_length, return_offsets_mapping=True
+        )
+        for i, offsets in zip(full, cut["offset_mapping"], strict=True):
+            ends[i] = max((end for _, end in offsets), default=0)
+    return ends
+
+
+def _predict(
+    encoder: TransformerEncoder,
+    head: MaskedHead,
+    is_own: bool,
+    texts: Sequence[str],
+    gaps: list[list[Gap]],
+    top_k: int,
+    draws: NDArray[np.float64],
+) -> list[list[str | None]]:
+    """A word for each gap; ``None`` where its mask is beyond what the model takes, or no other word is known."""
+    words = WordList.of_encoder(encoder)
+    mask_id, mask = check_mask_token(encoder), str(encoder.tokenizer.mask_token)
+    # A text that speaks of the mask token must not be taken for a masked one.
+    own = (text.replace(mask, " " * len(mask)) for text in texts)
+    tokens = encoder.tokenize([fill(text, where, [mask] * len(where)) for text, where in zip(own, gaps, strict=True)])
+    masks = masks_per_text(tokens, mask_id)
+    seen = [i < count for where, count in zip(gaps, masks, strict=True) for i in range(len(where))]
+
+    old = [text[gap.start : gap.end] for text, where in zip(texts, gaps, strict=True) for gap in where]
+    masked = [word for word, is_seen in zip(old, seen, strict=True) if is_seen]
+    old_forms = np.asarray([words.form_of(word) for word in masked], dtype=np.int64)
+    like = None if is_own or not any(masked) else masked
+    ids, logits = likeliest_words(encoder, head, tokens, mask_id, words, top_k + words.most_spellings, like)
+    drawn = iter(draw_words(ids, logits, words.forms[ids] == old_forms[:, None], top_k, draws[seen]))
+
+    new: list[str | None] = []
+    for word, is_seen in zip(old, seen, strict=True):
+        token = next(drawn) if is_seen else NO_WORD
+        new.append(None if token == NO_WORD else _with_capitals(words, words.words[token], word))
+    flat = iter(new)
+    return [[next(flat) for _ in where] for where in gaps]
+
+
+def _with_capitals(words: WordList, new: str, old: str) -> str:
+    """``new`` written as ``old`` was, where the model itself does not know about capitals."""
+    if words.is_cased or not old[:1].isupper():
+        return new
+    return new.upper() if len(old) > 1 and old.isupper() else new.capitalize()
+
+
+def _trained_head(encoder: TransformerEncoder, texts: Sequence[str]) -> tuple[MaskedHead, bool]:
+    """The encoder's own head, or one trained on ``texts``: once for the same texts, and always in the same way."""
+    head, is_own = MaskedHead.for_encoder(encoder, torch.Generator().manual_seed(0))
+    if is_own:
+        return head, True
+    digest = hashlib.sha256("\0".join(texts).encode(errors="surrogatepass")).hexdigest()
+    key = (backbone_name(encoder), digest)
+    if key not in _trained_heads:
+        logger.info("%s has no head that predicts words; one is trained on the texts", backbone_name(encoder))
+        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+        some = distinct[:: -(-len(distinct) // MOST_TEXTS)]
+        train_masked_head(encoder, head, some, epochs=-(-LEAST_TEXTS // len(some)), seed=0)
+        _trained_heads[key] = {name: tensor.detach().cpu().clone() for name, tensor in head.state_dict().items()}
+        while len(_trained_heads) > HEADS_KEPT:
+            _trained_heads.popitem(last=False)
+    _trained_heads.move_to_end(key)
+    head.load_state_dict(_trained_heads[key])
+    return head.eval(), False

@@ -1,0 +1,104 @@
+"""The denoising auto-encoder TSDAE: a decoder that rebuilds a text from its one sentence vector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from coterie.encoders.device import autocast
+from coterie.encoders.quiet import without_bars
+from coterie.encoders.transformer import TransformerEncoder
+from coterie.errors import SettingError
+from coterie.language.masked_head import backbone_name
+from coterie.losses.nt_xent import weighted_mean
+
+
+class SentenceDecoder(nn.Module):
+    """Reads a text from left to right and guesses each next token, seeing nothing else but the sentence vector.
+
+    All weights it has in common with the encoder are the encoder's own (tied); the attention to the sentence vector
+    and the layer in front of the vocabulary are new.
+
+    Parameters
+    ----------
+    encoder:
+        Any model that ``transformers`` also knows as a decoder with cross attention: BERT (and MiniLM), RoBERTa,
+        XLM-R, ELECTRA and their kin.
+    seed:
+        Of the new weights.
+
+    References
+    ----------
+    Wang et al., TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised Sentence
+    Embedding Learning, EMNLP Findings 2021.
+    """
+
+    def __init__(self, encoder: TransformerEncoder, seed: int) -> None:
+        super().__init__()
+        self.model = _tied_decoder(encoder, seed).to(encoder.device)
+        self.pad_id = encoder.pad_id
+
+    def loss(self, sentences: Tensor, ids: Tensor, mask: Tensor, weights: Tensor, precision: torch.dtype) -> Tensor:
+        """Mean negative log-likelihood of the tokens of ``ids`` after the first (ClusterBERT Eq. 1).
+
+        Each token counts as often as its text occurs.
+        """
+        with autocast(ids.device, precision):
+            logits = self.model(
+                input_ids=ids[:, :-1],
+                attention_mask=mask[:, :-1],
+                encoder_hidden_states=sentences[:, None],
+                encoder_attention_mask=torch.ones_like(mask[:, :1]),
+                use_cache=False,
+            ).logits
+        return reconstruction_loss(logits, ids[:, 1:], mask[:, 1:], weights)
+
+
+def reconstruction_loss(logits: Tensor, targets: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+    """Mean negative log-likelihood of the tokens where ``mask`` is 1, each counted as often as its text occurs."""
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    tokens = nn.functional.cross_entropy(wide.flatten(0, 1), targets.flatten(), reduction="none")
+    return weighted_mean(tokens, (weights[:, None] * mask).flatten())
+
+
+def check_decoder(encoder: TransformerEncoder) -> None:
+    """Raise for a model that cannot be turned into a decoder."""
+    with torch.device("meta"):
+        _new_decoder(encoder)
+
+
+def _new_decoder(encoder: TransformerEncoder) -> nn.Module:
+    """A decoder of the encoder's kind with attention to a sentence, its weights drawn at random."""
+    from transformers import AutoModelForCausalLM
+
+    config: Any = type(encoder.model.config).from_dict(encoder.model.config.to_dict())  # type: ignore[union-attr, operator]
+    config.is_decoder = True
+    config.add_cross_attention = True
+    try:
+        with without_bars():
+            decoder: nn.Module = AutoModelForCausalLM.from_config(config)
+    except ValueError:  # no decoder of this kind
+        decoder = nn.Module()
+    if not any("crossattention" in name for name, _ in decoder.named_parameters()):
+        raise SettingError(
+            f"the encoder {backbone_name(encoder)} ({config.model_type}) cannot be turned into a decoder with "
+            "attention to a sentence; use a BERT, MiniLM, RoBERTa, XLM-R or ELECTRA model"
+        )
+    return decoder
+
+
+def _tied_decoder(encoder: TransformerEncoder, seed: int) -> nn.Module:
+    """A decoder whose parameters are the encoder's wherever the names agree."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        decoder: Any = _new_decoder(encoder)
+    base = decoder.base_model
+    shared = dict(encoder.model.named_parameters())
+    for name, _ in list(base.named_parameters()):
+        if name in shared:
+            owner, _, leaf = name.rpartition(".")
+            setattr(base.get_submodule(owner), leaf, shared[name])
+    decoder.tie_weights()  # the output layer follows the word embeddings, which are the encoder's now
+    return decoder

@@ -1,0 +1,206 @@
+"""Whole words for masked places: which tokens are words, which of them fit, and one of those drawn."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from coterie.encoders.device import autocast, resolve_precision
+from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens
+from coterie.encoders.transformer import TOKENS_PER_FORWARD, TransformerEncoder
+from coterie.errors import SettingError
+from coterie.language.masked_head import MaskedHead, backbone_name
+
+CONTINUATION = "##"  # WordPiece marks what goes on a word
+BYTE_START, PIECE_START = "Ġ", "▁"  # byte-level BPE and SentencePiece mark what begins one
+NO_FORM = -1
+NO_WORD = -1
+# Weight of the cosine beside the logits of a head that was trained on few texts: chosen by reading substitutions.
+LIKENESS_WEIGHT = 20.0
+# A logit for every token of the vocabulary: this many states at a time bound the memory.
+STATES_PER_CHUNK = 2_048
+
+
+def is_word_character(character: str) -> bool:
+    """Letters, digits and the marks that belong to a letter, in any script."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
+def word_form(word: str) -> str:
+    """What two spellings of the same word share: case and accents do not count."""
+    plain = unicodedata.normalize("NFKD", word)
+    return "".join(character for character in plain if not unicodedata.combining(character)).casefold()
+
+
+@dataclass(frozen=True)
+class WordList:
+    """The tokens of a vocabulary that are whole words.
+
+    Attributes
+    ----------
+    words:
+        The word a token stands for, ``""`` where it is none: special and unused tokens, pieces that go on a word,
+        punctuation, single letters (they are what a tokenizer makes of rare words).
+    forms:
+        For each token the number of its :func:`word_form`, ``-1`` where it is no word.
+    form_numbers:
+        Those numbers by form.
+    is_cased:
+        Whether any word has a capital letter.
+    """
+
+    words: list[str]
+    forms: NDArray[np.int64]
+    form_numbers: dict[str, int]
+    is_cased: bool
+
+    @classmethod
+    def of_encoder(cls, encoder: TransformerEncoder) -> WordList:
+        tokenizer = encoder.tokenizer
+        vocabulary: dict[str, int] = tokenizer.get_vocab()
+        size = encoder.model.get_input_embeddings().weight.shape[0]  # type: ignore[operator]
+        special = set(tokenizer.all_special_ids)
+        marker = _word_marker(vocabulary)
+        words = [""] * size
+        forms = np.full(size, NO_FORM, dtype=np.int64)
+        numbers: dict[str, int] = {}
+        for token, place in vocabulary.items():
+            word = _as_word(token, marker, tokenizer)
+            if word and place < size and place not in special:
+                words[place] = word
+                forms[place] = numbers.setdefault(word_form(word), len(numbers))
+        if not numbers:
+            raise SettingError(
+                f"the vocabulary of {backbone_name(encoder)} holds no whole words to put in; use a model such as "
+                "'bert-base-uncased' or 'roberta-base'"
+            )
+        return cls(words, forms, numbers, any(word != word.lower() for word in words))
+
+    @property
+    def most_spellings(self) -> int:
+        """How many tokens the form with the most spellings has."""
+        return int(np.bincount(self.forms[self.forms != NO_FORM]).max())
+
+    def form_of(self, word: str) -> int:
+        """The number of the form of ``word``; ``-1`` for a word that is no token."""
+        return self.form_numbers.get(word_form(word), NO_FORM)
+
+
+def _word_marker(vocabulary: dict[str, int]) -> str:
+    """How the vocabulary tells whole words from pieces; empty where every token is a word."""
+    for marker in (CONTINUATION, BYTE_START, PIECE_START):
+        if any(token.startswith(marker) and token != marker for token in vocabulary):
+            return marker
+    return ""
+
+
+def _as_word(token: str, marker: str, tokenizer: Any) -> str:
+    if marker == CONTINUATION:
+        word = "" if token.startswith(marker) else token
+    elif marker:
+        word = token.removeprefix(marker) if token.startswith(marker) else ""
+        if marker == BYTE_START and not word.isascii():
+            word = str(tokenizer.convert_tokens_to_string([token])).strip()  # bytes behind stand-in characters
+    else:
+        word = token
+    is_letter = len(word) == 1 and word.lower() != word.upper()
+    return word if not is_letter and all(is_word_character(character) for character in word) else ""
+
+
+def masks_per_text(tokens: TokenArrays, mask_id: int) -> NDArray[np.int64]:
+    """How many masks each text holds."""
+    before = np.concatenate([[0], np.cumsum(tokens.ids == mask_id)])
+    return before[tokens.starts + tokens.lengths] - before[tokens.starts]
+
+
+@torch.no_grad()
+def likeliest_words(
+    encoder: TransformerEncoder,
+    head: MaskedHead,
+    tokens: TokenArrays,
+    mask_id: int,
+    words: WordList,
+    count: int,
+    like: Sequence[str] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The ``count`` likeliest words (token ids) for every mask in ``tokens``, in their order, and their logits.
+
+    ``like`` names a word for every mask, and favours words near it in the encoder's word embeddings.
+    """
+    device = encoder.device
+    wanted = table = torch.empty(0)
+    if like is not None:
+        table = _centred_embeddings(encoder, words)
+        wanted = _word_vectors(encoder, table, like)
+        table = nn.functional.normalize(table, dim=-1)
+    allowed = torch.from_numpy(words.forms != NO_FORM).to(device)
+    count = min(count, int((words.forms != NO_FORM).sum()))
+    # bfloat16 pays on a GPU; the head stays in float32, because in bfloat16 many logits are equal.
+    dtype = resolve_precision("auto", device) if device.type == "cuda" else torch.float32
+    # Masks stand one text after the other: text i has those from first[i] to first[i + 1].
+    first = np.concatenate([[0], np.cumsum(masks_per_text(tokens, mask_id))])
+    ids = np.empty((int(first[-1]), count), dtype=np.int64)
+    logits = np.empty((int(first[-1]), count), dtype=np.float32)
+
+    on_device = DeviceTokens(tokens, encoder.pad_id, device)
+    rows_with_masks = np.flatnonzero(np.diff(first))
+    for part in batches_by_tokens(tokens.lengths[rows_with_masks], TOKENS_PER_FORWARD.get(device.type, 4_096)):
+        rows = rows_with_masks[part]
+        batch, mask = on_device.batch(torch.from_numpy(rows).to(device), on_device.width(rows))
+        with autocast(device, dtype):
+            states = encoder(batch, mask).token_states
+        places = np.concatenate([np.arange(first[row], first[row + 1]) for row in rows])
+        at_masks = states[batch == mask_id]
+        for begin in range(0, len(places), STATES_PER_CHUNK):
+            some = places[begin : begin + STATES_PER_CHUNK]
+            scores = head(at_masks[begin : begin + STATES_PER_CHUNK])
+            if like is not None:
+                scores = scores + LIKENESS_WEIGHT * wanted[torch.from_numpy(some).to(device)] @ table.T
+            values, indices = scores.masked_fill_(~allowed, float("-inf")).topk(count, dim=-1)
+            ids[some], logits[some] = indices.cpu().numpy(), values.cpu().numpy()
+    return ids, logits
+
+
+def _centred_embeddings(encoder: TransformerEncoder, words: WordList) -> Tensor:
+    """The encoder's word embeddings less the mean over its words: what they share says nothing about likeness."""
+    table: Tensor = encoder.model.get_input_embeddings().weight.detach()  # type: ignore[operator]
+    are_words = torch.from_numpy(words.forms != NO_FORM).to(table.device)
+    return table - table[are_words].mean(dim=0)
+
+
+def _word_vectors(encoder: TransformerEncoder, table: Tensor, words: Sequence[str]) -> Tensor:
+    """For each word the mean of its pieces' rows in ``table``, at unit length."""
+    distinct = list(dict.fromkeys(words))
+    # With the space that separates words, without which some tokenizers take a word for the rest of another.
+    pieces = encoder.tokenizer([f" {word}" for word in distinct], add_special_tokens=False)["input_ids"]
+    begins = np.cumsum([0, *(len(row) for row in pieces[:-1])])
+    flat = torch.tensor([piece for row in pieces for piece in row], device=table.device, dtype=torch.long)
+    means = nn.functional.embedding_bag(flat, table, torch.from_numpy(begins).to(table.device), mode="mean")
+    number = {word: i for i, word in enumerate(distinct)}
+    return nn.functional.normalize(means, dim=-1)[[number[word] for word in words]]
+
+
+def draw_words(
+    ids: NDArray[np.int64],
+    logits: NDArray[np.float32],
+    forbidden: NDArray[np.bool_],
+    top_k: int,
+    draws: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """One token for each row of candidates (likeliest first): from its ``top_k`` best that are not ``forbidden``.
+
+    ``draws`` are uniform numbers, one a row; probabilities are renormalised over those that take part. A row
+    in which nothing is left gives ``-1``.
+    """
+    takes_part = ~forbidden & (np.cumsum(~forbidden, axis=1) <= top_k)
+    weights = np.where(takes_part, np.exp(logits - logits[:, :1]), 0.0).astype(np.float64)
+    sums = np.cumsum(weights, axis=1)
+    chosen = np.argmax(sums > draws[:, None] * sums[:, -1:], axis=1)
+    return np.where(takes_part.any(axis=1), ids[np.arange(len(ids)), chosen], NO_WORD)

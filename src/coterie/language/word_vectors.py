@@ -1,0 +1,54 @@
+"""A vector for each word of a vocabulary: from the encoder's own table, or trained on the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from coterie.encoders.transformer import TransformerEncoder
+from coterie.errors import SettingError
+
+WORD2VEC_EPOCHS = 20
+
+
+@torch.no_grad()
+def encoder_word_vectors(encoder: TransformerEncoder, words: Sequence[str]) -> NDArray[np.float32]:
+    """The mean of the encoder's embeddings of a word's pieces, centred and scaled to unit length."""
+    table = encoder.model.get_input_embeddings().weight.detach().cpu().numpy()  # type: ignore[operator]
+    pieces = encoder.tokenizer(list(words), add_special_tokens=False)["input_ids"]
+    unknown = table.mean(axis=0)
+    vectors = np.stack([table[ids].mean(axis=0) if len(ids) else unknown for ids in pieces])
+    return unit(vectors - vectors.mean(axis=0))
+
+
+def word2vec_vectors(
+    sentences: Sequence[Sequence[str]], words: Sequence[str], dimension: int, seed: int
+) -> NDArray[np.float32]:
+    """word2vec (skip-gram) trained on tokenised texts; the same on any machine, as it runs on one thread."""
+    try:
+        from gensim.models import Word2Vec
+    except ImportError as error:
+        raise SettingError(
+            "word_vectors='word2vec' needs gensim: pip install \"coterie[word2vec]\", or use 'encoder' or 'learned'"
+        ) from error
+    model = Word2Vec(
+        [list(sentence) for sentence in sentences],
+        vector_size=dimension,
+        min_count=1,
+        sg=1,
+        workers=1,
+        seed=seed,
+        epochs=WORD2VEC_EPOCHS,
+    )
+    known = [model.wv[word] if word in model.wv else np.zeros(dimension) for word in words]
+    return unit(np.asarray(known))
+
+
+def unit(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    """Rows of length one; rows of zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

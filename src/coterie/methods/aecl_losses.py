@@ -1,0 +1,109 @@
+"""The loss terms of AECL, each a function of tensors."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from coterie.losses.nt_xent import weighted_mean
+
+
+def _exp_cosine(left: Tensor, right: Tensor, temperature: float) -> Tensor:
+    """exp(sim / tau) of every pair of rows (Eq. 8)."""
+    return (functional.normalize(left, dim=-1) @ functional.normalize(right, dim=-1).T / temperature).exp()
+
+
+def _others(pairs: Tensor) -> Tensor:
+    """Sum over k != i of row i."""
+    return pairs.sum(dim=1) - pairs.diagonal()
+
+
+def similarity_guided(
+    z0: Tensor,
+    z1: Tensor,
+    labels: Tensor,
+    temperature: float,
+    weights: Tensor,
+    guide: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]] | None,
+) -> Tensor:
+    """L_I (Eq. 9). ``guide`` holds H and S of both views; without it Eq. 7 is left out.
+
+    A batch of one text has nothing to contrast: 0.
+    """
+    if len(z0) < 2:
+        return (z0.sum() + z1.sum()) * 0
+    crossed = _exp_cosine(z0, z1, temperature)
+    within = [_exp_cosine(z, z, temperature) for z in (z0, z1)]
+    own = crossed.diagonal()
+    first = own / (_others(within[0]) + _others(crossed)) + own / (_others(within[1]) + _others(crossed.T))  # Eq. 6
+    if guide is None:
+        return weighted_mean(-first.log(), weights)
+    same = labels[:, None] == labels[None, :]  # Lambda_i, which holds i itself
+    losses = []
+    for z, (h, similarities), z_pairs in zip((z0, z1), guide, within, strict=True):
+        z_to_h = _exp_cosine(z, h, temperature)
+        h_pairs = _exp_cosine(h, h, temperature)
+        positives = similarities * same
+        second = (positives * z_to_h).sum(dim=1) / (_others(z_pairs) + _others(z_to_h)) + (positives * z_to_h.T).sum(
+            dim=1
+        ) / (_others(h_pairs) + _others(z_to_h.T))  # Eq. 7
+        losses.append(-(first + second).log())
+    return weighted_mean((losses[0] + losses[1]) / 2, weights)  # Eq. 9
+
+
+def confidence_contrast(
+    z0: Tensor, z1: Tensor, labels: Tensor, confident: Tensor, temperature: float, weights: Tensor
+) -> Tensor:
+    """Contrast where confident texts of one pseudo-label are positives (CCSSL); with no confident text, NT-Xent."""
+    views = torch.cat([z0, z1])
+    count = len(z0)
+    pairs = _exp_cosine(views, views, temperature)
+    text = torch.arange(count, device=views.device).repeat(2)
+    labels, confident = labels.repeat(2), confident.repeat(2)
+    alike = (labels[:, None] == labels[None, :]) & confident[:, None] & confident[None, :]
+    itself = torch.eye(2 * count, dtype=torch.bool, device=views.device)
+    positives = ((text[:, None] == text[None, :]) | alike) & ~itself
+    others = pairs.masked_fill(itself, 0)
+    anchors = -((others * positives).sum(dim=1) / others.sum(dim=1)).log()
+    return weighted_mean(anchors, weights.repeat(2))
+
+
+def cluster_contrast(
+    p0: Tensor, p1: Tensor, temperature: float, weights: Tensor, positive_in_denominator: bool
+) -> Tensor:
+    """L_C (Eq. 10-11): a cluster's column over the batch is like itself in the other view and unlike the others."""
+    scale = weights.to(p0.dtype).sqrt()[:, None]
+    columns = [functional.normalize((p * scale).T, dim=-1) for p in (p0, p1)]
+    crossed = (columns[0] @ columns[1].T / temperature).exp()
+    own = crossed.diagonal()
+    total = torch.zeros((), dtype=p0.dtype, device=p0.device)
+    for column, across in ((columns[0], crossed), (columns[1], crossed.T)):
+        negatives = _others((column @ column.T / temperature).exp()) + _others(across)
+        total = total - (own / (negatives + own if positive_in_denominator else negatives)).log().sum()  # Eq. 10
+    return total / (2 * p0.shape[1])  # Eq. 11
+
+
+def pseudo_label_loss(logits: Tensor, labels: Tensor, trusted: Tensor, weights: Tensor) -> Tensor:
+    """L_P (Eq. 12): cross entropy of the other view where the pseudo-label is trusted, divided by all texts."""
+    texts = functional.cross_entropy(
+        logits.float() if logits.dtype != torch.float64 else logits, labels, reduction="none"
+    )
+    return weighted_mean(texts * trusted, weights)
+
+
+def mean_entropy(p: Tensor, weights: Tensor) -> Tensor:
+    """L_E1 (Eq. 5): mean entropy of single assignments."""
+    return weighted_mean(-torch.xlogy(p, p).sum(dim=1), weights)
+
+
+def balance_penalty(p0: Tensor, p1: Tensor, weights: Tensor) -> Tensor:
+    """log K minus the entropy of the mean assignment (Eq. 13), mean of the two views: 0 for even clusters."""
+    share = (weights / weights.sum()).to(p0.dtype)[:, None]
+    penalties = []
+    for p in (p0, p1):
+        mean = (share * p).sum(dim=0)
+        penalties.append(math.log(p.shape[1]) + torch.xlogy(mean, mean).sum())
+    return (penalties[0] + penalties[1]) / 2

@@ -1,0 +1,189 @@
+"""The embedded topic model of DECCRL: words of a text, explained by topics that grow from cluster centres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from coterie.errors import InputError
+from coterie.losses.nt_xent import weighted_mean
+from coterie.methods.networks import linear
+from coterie.types import Topic
+
+HIDDEN = 800
+TOP_WORDS = 4
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """Which words of a vocabulary each text holds, and how often: ``N x W``, padded with count 0."""
+
+    vocabulary: tuple[str, ...]
+    words: NDArray[np.int64]
+    counts: NDArray[np.float32]
+    sentences: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(
+        cls, texts: Sequence[str], weights: NDArray[np.int64], *, min_df: int, max_df: float, stop_words: str | None
+    ) -> WordCounts:
+        """Words that at least ``min_df`` texts and at most a share ``max_df`` of them hold."""
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counter = CountVectorizer(stop_words=stop_words)
+        analyse = counter.build_analyzer()
+        sentences = tuple(tuple(analyse(text)) for text in texts)
+        frequency: dict[str, int] = {}
+        for sentence, weight in zip(sentences, weights, strict=True):
+            for word in set(sentence):
+                frequency[word] = frequency.get(word, 0) + int(weight)
+        most = max_df * int(weights.sum())
+        vocabulary = tuple(sorted(word for word, count in frequency.items() if min_df <= count <= most))
+        if not vocabulary:
+            raise InputError(
+                f"no word stands in at least min_df={min_df} and at most max_df={max_df:g} of the texts"
+                f"{' (stop words are left out)' if stop_words else ''}: nothing for topics to explain; "
+                "lower min_df, or use variant='none'"
+            )
+        place = {word: i for i, word in enumerate(vocabulary)}
+        rows = []
+        for sentence in sentences:
+            found: dict[int, int] = {}
+            for word in sentence:
+                if word in place:
+                    found[place[word]] = found.get(place[word], 0) + 1
+            rows.append(found)
+        width = max(1, max(map(len, rows)))
+        words = np.zeros((len(texts), width), dtype=np.int64)
+        counts = np.zeros((len(texts), width), dtype=np.float32)
+        for i, found in enumerate(rows):
+            words[i, : len(found)] = list(found.keys())
+            counts[i, : len(found)] = list(found.values())
+        return cls(vocabulary, words, counts, sentences)
+
+
+class EmbeddedTopics(nn.Module):
+    """Generative and inference part (Eq. 10-15).
+
+    Parameters
+    ----------
+    words, counts:
+        Of all texts, see :class:`WordCounts`.
+    vectors:
+        rho, one row a word of the vocabulary; trained along where ``learned``.
+    latent:
+        L, the size of a cluster centre.
+    n_topics:
+        T.
+    """
+
+    def __init__(
+        self, counts: WordCounts, vectors: Tensor, learned: bool, latent: int, n_topics: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        size, width = vectors.shape
+        self.register_buffer("words", torch.from_numpy(counts.words), persistent=False)
+        self.register_buffer("counts", torch.from_numpy(counts.counts), persistent=False)
+        self.words: Tensor
+        self.counts: Tensor
+        self.vectors = nn.Parameter(vectors.clone(), requires_grad=learned)
+        self.topic_vectors = nn.Parameter(torch.randn(n_topics, latent, generator=generator) * latent**-0.5)
+        self.generate = linear(2 * latent, width, generator)
+        self.infer = linear(size, HIDDEN, generator)
+        self.mean, self.log_variance = (linear(HIDDEN, n_topics, generator) for _ in range(2))
+
+    def topic_words(self, centers: Tensor) -> Tensor:
+        """beta, ``K x T x V``: the words of each topic of each cluster."""
+        k, t = len(centers), len(self.topic_vectors)
+        pairs = torch.cat([centers[:, None].expand(-1, t, -1), self.topic_vectors[None].expand(k, -1, -1)], dim=-1)
+        topics = self.generate(pairs)  # Eq. 10
+        return (topics @ self.vectors.T).softmax(dim=-1)  # Eq. 11
+
+    def proportions(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and log-variance of the unnormalised topic proportions of texts, from their words."""
+        bag = torch.zeros(len(rows), len(self.vectors), dtype=self.counts.dtype, device=rows.device)
+        bag.scatter_add_(1, self.words[rows], self.counts[rows])
+        hidden = torch.relu(self.infer(bag / bag.sum(dim=1, keepdim=True).clamp_min(1)))
+        return self.mean(hidden), self.log_variance(hidden)
+
+    def loss(self, assignments: Tensor, centers: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
+        """Negative ELBO a word (Eq. 15), mean over the texts that have a word of the vocabulary."""
+        mean, log_variance = self.proportions(rows)
+        noise = torch.randn_like(mean) if self.training else torch.zeros_like(mean)
+        return negative_elbo(
+            assignments,
+            self.topic_words(centers),
+            mean,
+            log_variance,
+            noise,
+            self.words[rows],
+            self.counts[rows],
+            weights,
+        )
+
+    @torch.no_grad()
+    def topics(
+        self, centers: Tensor, labels: Tensor, weights: Tensor, vocabulary: Sequence[str], n_words: int = TOP_WORDS
+    ) -> list[list[Topic]]:
+        """For each cluster its topics, the most common first."""
+        beta = self.topic_words(centers)
+        proportions = torch.cat([self.proportions(rows)[0].softmax(dim=-1) for rows in _blocks(labels)])
+        listed = []
+        for k in range(len(centers)):
+            mine = labels == k
+            share = (
+                (proportions[mine] * weights[mine, None]).sum(dim=0) / weights[mine].sum()
+                if bool(mine.any())
+                else torch.full((beta.shape[1],), 1 / beta.shape[1], device=beta.device)
+            )
+            topics = []
+            for t in share.argsort(descending=True).tolist():
+                best = beta[k, t].topk(min(n_words, len(vocabulary)))
+                names = tuple(vocabulary[i] for i in best.indices.tolist())
+                topics.append(Topic(names, tuple(best.values.tolist()), float(share[t])))
+            listed.append(topics)
+        return listed
+
+
+def _blocks(labels: Tensor, size: int = 4_096) -> tuple[Tensor, ...]:
+    return torch.arange(len(labels), device=labels.device).split(size)
+
+
+def negative_elbo(
+    assignments: Tensor,
+    beta: Tensor,
+    mean: Tensor,
+    log_variance: Tensor,
+    noise: Tensor,
+    words: Tensor,
+    counts: Tensor,
+    weights: Tensor,
+) -> Tensor:
+    """Eq. 15 a word, each text decoded by the mixture of its clusters' topics; mean over texts with any word."""
+    theta = (mean + noise * (log_variance / 2).exp()).softmax(dim=-1)  # Eq. 14
+    mixture = (assignments[:, :, None] * theta[:, None, :]).flatten(1) @ beta.flatten(0, 1)  # sum_k o_ik beta_k theta_i
+    tiny = torch.finfo(mixture.dtype).tiny
+    likelihood = (counts * mixture.gather(1, words).clamp_min(tiny).log()).sum(dim=1)  # Eq. 13
+    divergence = (mean.square() + log_variance.exp() - log_variance - 1).sum(dim=1) / 2
+    lengths = counts.sum(dim=1)
+    texts = (divergence - likelihood) / lengths.clamp_min(1)  # Eq. 15
+    known = weights * (lengths > 0)
+    return (texts * known).sum() / known.sum().clamp_min(tiny)
+
+
+class LatentReconstruction(nn.Module):
+    """The alternative of Table 3 (LSR): h squeezed through half its width and rebuilt."""
+
+    def __init__(self, latent: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.squeeze = linear(latent, max(1, latent // 2), generator)
+        self.rebuild = linear(max(1, latent // 2), latent, generator)
+
+    def loss(self, latent: Tensor, weights: Tensor) -> Tensor:
+        rebuilt = self.rebuild(torch.relu(self.squeeze(latent)))
+        return weighted_mean((rebuilt - latent).square().mean(dim=1), weights)

@@ -1,0 +1,27 @@
+"""Vectors that a user gives in place of an encoder's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import InputError
+from coterie.text.corpus import Corpus
+
+
+def vectors_by_text(embeddings: Any, corpus: Corpus) -> NDArray[np.float32]:
+    """``embeddings``, one row a row of the corpus, as one row a distinct text (the first row that holds it)."""
+    try:
+        array = np.asarray(embeddings, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError("embeddings= must be a table of numbers, one row a text, all rows of one length") from error
+    if array.ndim != 2 or len(array) != len(corpus) or array.shape[1] == 0:
+        raise InputError(f"embeddings= must have one row a text: received shape {array.shape} for {len(corpus)} texts")
+    rows = np.flatnonzero(~corpus.empty)
+    bad = rows[~np.isfinite(array[rows]).all(axis=1)]
+    if len(bad):
+        raise InputError(f"embeddings= holds NaN or infinity in row {bad[0] + 1}")
+    _, first = np.unique(corpus.distinct_index[rows], return_index=True)
+    return array[rows[first]]

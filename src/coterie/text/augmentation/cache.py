@@ -1,0 +1,105 @@
+"""Augmented texts kept on disk, for augmenters that take long."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import logging
+import os
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from coterie import __version__
+from coterie.files import whole_file
+from coterie.text.augmentation.base import Augmenter
+
+logger = logging.getLogger(__name__)
+
+
+def augment_cached(
+    augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
+) -> list[str]:
+    """The same as ``augmenter.augment(texts, np.random.default_rng(seed))``, made once and then read from disk.
+
+    Another text, setting, seed or version of Coterie makes them anew. A damaged file is replaced; where nothing can
+    be written, nothing is kept.
+
+    Parameters
+    ----------
+    augmenter, texts: as for ``augment``.
+    seed: a whole number of 0 or more, or several, as numpy's ``default_rng`` takes them.
+    folder: where to keep them; :func:`cache_folder` if not given.
+    """
+    path = cache_file(augmenter, texts, seed, folder)
+    kept = _read(path, len(texts))
+    if kept is not None:
+        logger.info("augmented texts read from %s", path)
+        return kept
+    made = augmenter.augment(texts, np.random.default_rng(seed))
+    try:
+        _write(path, augmenter, made)
+    except OSError as error:
+        logger.info("augmented texts are not kept: %s", error)
+    return made
+
+
+def cache_file(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None) -> Path:
+    """Where :func:`augment_cached` keeps what it makes of these."""
+    return (cache_folder() if folder is None else folder) / f"{_key(augmenter, texts, seed)}.jsonl.gz"
+
+
+def is_cached(
+    augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
+) -> bool:
+    """Whether :func:`augment_cached` would read rather than make."""
+    return _read(cache_file(augmenter, texts, seed, folder), len(texts)) is not None
+
+
+def cache_folder() -> Path:
+    """The folder that augmented texts are kept in; ``$COTERIE_CACHE`` moves it."""
+    if os.environ.get("COTERIE_CACHE"):
+        return Path(os.environ["COTERIE_CACHE"]).expanduser() / "augmentations"
+    if os.environ.get("XDG_CACHE_HOME"):
+        base = Path(os.environ["XDG_CACHE_HOME"])
+    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        base = Path(os.environ["LOCALAPPDATA"])
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "coterie" / "augmentations"
+
+
+def _key(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int]) -> str:
+    seeds = [int(seed)] if isinstance(seed, (int, np.integer)) else [int(part) for part in seed]
+    digest = hashlib.sha256()
+    # A line each, as JSON, so that no two lists of texts run together into the same bytes.
+    for part in ([__version__, augmenter.describe(), seeds], *texts):
+        digest.update(json.dumps(part).encode("ascii") + b"\n")
+    return digest.hexdigest()
+
+
+def _read(path: Path, n_texts: int) -> list[str] | None:
+    """The texts of a cache file; None if there is none, or it is not one."""
+    try:
+        lines = gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
+        entries = [json.loads(line) for line in lines[1:-1]]
+    # gzip raises EOFError for a cut file and zlib.error for a damaged one.
+    except (OSError, EOFError, ValueError, zlib.error):
+        return None
+    fits = len(entries) == n_texts and all(isinstance(entry, str) for entry in entries)
+    return entries if fits else None
+
+
+def _write(path: Path, augmenter: Augmenter, texts: Sequence[str]) -> None:
+    """A line that says what made the texts, then a text a line."""
+    lines = [json.dumps({"augmenter": augmenter.describe(), "texts": len(texts)}), *map(json.dumps, texts)]
+    with whole_file(path) as stream:
+        assert isinstance(stream, io.TextIOWrapper)
+        stream.buffer.write(gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8"), mtime=0))

@@ -1,0 +1,236 @@
+"""The table of augmenters, and augmenters written as a line of text, as settings and the command line take them.
+
+Listing the table imports none of them, so neither torch nor a model. ``eda`` is one with its defaults,
+``eda(alpha=0.2, operations=[swap, deletion])`` one with settings (values as in YAML),
+``contextual(top_k=20)+char_swap`` two in a row, and ``word_deletion | eda`` one for each of two views.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from coterie.errors import SettingError
+from coterie.text.augmentation.base import Augmenter
+from coterie.text.augmentation.composition import Composition
+
+_FORM = "write name, name(setting=value, ...), several joined by +, and the second view after |"
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\)\s*)?", flags=re.DOTALL)
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+# The share of words is called otherwise where a paper has its own name for it.
+_RATIO_NAMES = ("ratio", "alpha")
+
+
+@dataclass(frozen=True)
+class AugmenterInfo:
+    """An augmenter's row in every list.
+
+    Attributes
+    ----------
+    kind: ``rule`` or ``language model``.
+    """
+
+    name: str
+    target: str
+    kind: str
+    summary: str
+
+    @property
+    def class_name(self) -> str:
+        return self.target.split(":")[1]
+
+    def load(self) -> type[Augmenter]:
+        """The class."""
+        module, name = self.target.split(":")
+        loaded: type[Augmenter] = getattr(importlib.import_module(module), name)
+        return loaded
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+RULE = "rule"
+LANGUAGE_MODEL = "language model"
+
+AUGMENTERS: tuple[AugmenterInfo, ...] = (
+    AugmenterInfo(
+        "word_deletion", "coterie.text.augmentation.word_deletion:WordDeletion", RULE, "leave out a share of the words"
+    ),
+    AugmenterInfo(
+        "random_swap", "coterie.text.augmentation.random_swap:RandomSwap", RULE, "exchange words with each other"
+    ),
+    AugmenterInfo(
+        "random_insertion",
+        "coterie.text.augmentation.random_insertion:RandomInsertion",
+        RULE,
+        "put in synonyms of the text's words (English)",
+    ),
+    AugmenterInfo(
+        "synonyms",
+        "coterie.text.augmentation.synonyms:Synonyms",
+        RULE,
+        "put WordNet's synonyms in the place of words (English)",
+    ),
+    AugmenterInfo(
+        "eda",
+        "coterie.text.augmentation.eda:EDA",
+        RULE,
+        "one of synonyms, insertion, swap and deletion, drawn for each text",
+    ),
+    AugmenterInfo(
+        "char_swap",
+        "coterie.text.augmentation.char_swap:CharSwap",
+        RULE,
+        "misspell a share of the words by one character",
+    ),
+    AugmenterInfo(
+        "contextual",
+        "coterie.language.contextual:Contextual",
+        LANGUAGE_MODEL,
+        "words that a masked language model puts in the place of others",
+    ),
+    AugmenterInfo(
+        "contextual_insertion",
+        "coterie.language.contextual:ContextualInsertion",
+        LANGUAGE_MODEL,
+        "words that a masked language model puts in between",
+    ),
+    AugmenterInfo(
+        "back_translation",
+        "coterie.language.back_translation:BackTranslation",
+        LANGUAGE_MODEL,
+        "into another language and back",
+    ),
+)
+
+
+def find_augmenter(name: str) -> AugmenterInfo:
+    """The augmenter called ``name``, or an error with the nearest names."""
+    for info in AUGMENTERS:
+        if info.name == name:
+            return info
+    if name == "virtual":
+        raise SettingError(
+            "'virtual' is the encoder's own dropout and no augmenter of texts: it is a setting of the method, "
+            "augmentation='virtual', and stands alone"
+        )
+    names = [info.name for info in AUGMENTERS]
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise SettingError(f"augmenter {name!r} is unknown; {hint}there are: {', '.join(names)}")
+
+
+def parse_augmenter(spec: str, **defaults: Any) -> Augmenter:
+    """The augmenter that ``spec`` describes, for one view.
+
+    Parameters
+    ----------
+    spec: ``name``, ``name(setting=value, ...)``, or several of them joined by ``+``.
+    defaults: settings for those augmenters that have them and are not given them in ``spec``; None means no default.
+        ``ratio`` stands for ``alpha`` in ``eda``.
+
+    Examples
+    --------
+    >>> parse_augmenter("word_deletion+char_swap(ratio=0.3)", ratio=0.2).describe()
+    "WordDeletion(ratio=0.2)+CharSwap(ratio=0.3, operations=('substitute', 'delete', 'insert', 'swap'))"
+    """
+    if len(_parts(spec, "|", spec)) > 1:
+        raise SettingError(f"augmentation {spec!r} describes several views where one is wanted: leave out the |")
+    parts = [_single(part, spec, defaults) for part in _parts(spec, "+", spec)]
+    augmenter = parts[0] if len(parts) == 1 else Composition(*parts)
+    augmenter.check()
+    return augmenter
+
+
+def parse_views(spec: str, ratio: float | None = None, **defaults: Any) -> tuple[Augmenter, Augmenter]:
+    """The augmenters of two views: one for each side of ``|``, or the same for both.
+
+    ``ratio`` is the share of words where ``spec`` says none; other ``defaults`` as for :func:`parse_augmenter`. An
+    augmenter with a ``place`` (which of several candidates it takes) gets 0 in the first view and 1 in the second.
+    """
+    views = _parts(spec, "|", spec)
+    if len(views) > 2:
+        raise SettingError(f"augmentation {spec!r} describes {len(views)} views; there are two")
+    first = parse_augmenter(views[0], ratio=ratio, **{"place": 0, **defaults})
+    return first, parse_augmenter(views[-1], ratio=ratio, **{"place": 1, **defaults})
+
+
+def count_views(spec: str) -> int:
+    """How many views ``spec`` describes."""
+    return len(_parts(spec, "|", spec))
+
+
+def _single(part: str, spec: str, defaults: dict[str, Any]) -> Augmenter:
+    match = _CALL.fullmatch(part)
+    if match is None:
+        raise SettingError(f"augmentation {spec!r} cannot be read at {part.strip()!r}: {_FORM}")
+    name, inside = match.groups()
+    kind = find_augmenter(name).load()
+    known = [field.name for field in fields(kind) if field.init]
+    given = _settings(inside or "", spec)
+    for key in given:
+        if key not in known:
+            raise SettingError(f"augmenter {name!r} has no setting {key!r}; it has: {', '.join(known)}")
+    for key, value in defaults.items():
+        own_names = _RATIO_NAMES if key == "ratio" else (key,)
+        own = next((own for own in own_names if own in known), None)
+        if own is not None and value is not None:
+            given.setdefault(own, value)
+    return kind(**given)
+
+
+def _settings(inside: str, spec: str) -> dict[str, Any]:
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for pair in _parts(inside, ",", spec) if inside.strip() else []:
+        key, sign, value = pair.partition("=")
+        key = key.strip()
+        if not sign or not key.isidentifier():
+            raise SettingError(f"augmentation {spec!r} cannot be read at {pair.strip()!r}: {_FORM}")
+        if key in settings:
+            raise SettingError(f"augmentation {spec!r} gives {key!r} twice: leave out one")
+        try:
+            settings[key] = _typed(yaml.safe_load(value))
+        except yaml.YAMLError as error:
+            raise SettingError(f"augmentation {spec!r}: the value of {key!r} cannot be read") from error
+    return settings
+
+
+def _typed(value: Any) -> Any:
+    """Lists as tuples, as frozen dataclasses hold them; YAML reads ``1e-1`` and ``None`` as words."""
+    if isinstance(value, list):
+        return tuple(_typed(entry) for entry in value)
+    if isinstance(value, str):
+        if value.lower() == "none":
+            return None
+        if re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value):
+            return float(value)
+    return value
+
+
+def _parts(text: str, separator: str, spec: str) -> list[str]:
+    """``text`` cut at each ``separator`` that stands in no brackets and no quotes."""
+    if not isinstance(text, str) or not text.strip():
+        raise SettingError(f"augmentation {spec!r} names no augmenter: {_FORM}")
+    parts, closing, quote = [""], [], ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in _PAIRS:
+            closing.append(_PAIRS[character])
+        elif character in _PAIRS.values():
+            if not closing or closing.pop() != character:
+                raise SettingError(f"augmentation {spec!r} has a {character!r} that nothing opens: {_FORM}")
+        elif character == separator and not closing:
+            parts.append("")
+            continue
+        parts[-1] += character
+    if closing or quote:
+        raise SettingError(f"augmentation {spec!r} lacks a {(quote or closing[-1])!r}: {_FORM}")
+    return parts
