@@ -89,7 +89,7 @@ OFF = {"lambda1": 0.0, "lambda2": 0.0, "lambda3": 0.0, "lambda4": 0.0}
     ],
 )
 def test_each_term_falls_where_it_weighs_most(tiny_encoder: Path, term: str, weights: dict[str, float]) -> None:
-    only = {"stage_1": 0, "stage_2": 0, "stage_3": 1, "threshold": 0.34, "tau_cluster": 0.5, **weights}
+    only = {"stage_1": 0, "stage_2": 0, "stage_3": 50, "threshold": 0.34, "tau_cluster": 0.5, **weights}
     training = {"max_epochs": 50, "batch_size": 30}
     values = _method(tiny_encoder, training=training, **only).fit(FEW).history_.term(term)
     first, last = np.mean(values[:3]), np.mean(values[-3:])
@@ -99,7 +99,8 @@ def test_each_term_falls_where_it_weighs_most(tiny_encoder: Path, term: str, wei
 def test_the_entropy_of_single_assignments_is_raised(tiny_encoder: Path) -> None:
     ends = []
     for weight in (0.0, 30.0):
-        only = {**OFF, "lambda2": 5.0, "lambda3": weight, "stage_1": 0, "stage_2": 0, "threshold": 0.34}
+        lengths = {"stage_1": 0, "stage_2": 0, "stage_3": 50}
+        only = {**OFF, **lengths, "lambda2": 5.0, "lambda3": weight, "threshold": 0.34}
         model = _method(tiny_encoder, training={"max_epochs": 50, "batch_size": 30}, **only).fit(FEW)
         ends.append(np.mean(model.history_.term("entropy")[-3:]))
     assert ends[1] > ends[0] + 0.3
@@ -288,7 +289,7 @@ def test_stages_shrink_alike_under_a_lower_cap(
 def test_a_stage_can_be_left_out(tiny_encoder: Path, changed: dict[str, int], left: list[str]) -> None:
     model = _method(tiny_encoder, **changed).fit(FEW)
     assert list(model.history_.stop_reasons) == left == list(_lengths(model))
-    assert len(model.history_.steps) == 12  # the others go on for as long in all
+    assert len(model.history_.steps) == 12  # the others fill the whole
     assert np.array_equal(model.predict(FEW), model.labels_)
 
 

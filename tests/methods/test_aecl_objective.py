@@ -478,13 +478,23 @@ def test_each_term_is_in_the_total_with_its_sign(stage: int, factor: float) -> N
         assert abs(total - changed) > 0.05, name
 
 
-def test_the_defaults_are_the_papers_weights() -> None:
-    """Of Eq. 15, with the temperatures of the public code."""
+def test_the_defaults() -> None:
+    """Eq. 15's weights where the paper has one value for all data, the temperatures of the public code."""
     method = AECL(CLUSTERS)
-    weights = [method.lambda1, method.lambda2, method.lambda3, method.lambda4]
-    assert weights == [10.0, 5.0, 0.01, 0.18]
+    assert (method.lambda1, method.lambda2, method.lambda3) == (10.0, 5.0, 0.01)
     assert (method.tau_instance, method.tau_cluster, method.threshold) == (0.5, 1.0, 0.95)
     assert method.contrast == "similarity" and method.attention == "layer" and method.positive_in_denominator
+
+
+@CONTRAST
+def test_a_batch_of_one_text_has_nothing_to_contrast(contrast: str) -> None:
+    for objective in _objectives(contrast=contrast):
+        views = [tensor[:1].requires_grad_() for tensor in _tensors(*_views())]
+        terms = objective.loss(Batch(tuple(views), torch.tensor([9]), torch.ones(1).double()))
+        assert terms.named["instance"].item() == pytest.approx(0, abs=1e-12)
+        assert all(torch.isfinite(value) for value in terms.named.values())
+        gradients = torch.autograd.grad(terms.total, [*views, *objective.head.parameters()], allow_unused=True)
+        assert all(gradient is None or torch.isfinite(gradient).all() for gradient in gradients)
 
 
 @pytest.mark.parametrize(
@@ -646,11 +656,13 @@ def test_labels_are_clustered_anew_in_stage_1_alone() -> None:
     assert [a != b for a, b in zip(after, before, strict=True)] == [True, True, False]
 
 
-def test_the_head_answers_from_stage_2_on() -> None:
+def test_the_head_answers_once_it_has_learned() -> None:
     embeddings = torch.from_numpy(_normal(9, DIMENSION, seed=0))
-    first, second, third = _objectives()
-    assert first.head_probabilities(embeddings) is None
-    for objective in (second, third):
+    objectives = _objectives()
+    _loss(objectives[0], _tensors(*_views()), COUNTS)  # stage 1 teaches the classifier nothing
+    assert all(objective.head_probabilities(embeddings) is None for objective in objectives)
+    _loss(objectives[1], _tensors(*_views()), COUNTS)
+    for objective in objectives[1:]:
         answer = objective.head_probabilities(embeddings)
         assert answer is not None
         torch.testing.assert_close(answer, objective.head.in_batches(embeddings, 32))

@@ -273,7 +273,7 @@ def test_cut_texts_are_noted(tiny_encoder: Path) -> None:
     ("name", "value"),
     [
         ("variant", "both"),
-        ("augmentation", "synonyms"),
+        ("augmentation", "no such"),
         ("augmentation_ratio", 1.0),
         ("augmentation_ratio", 0.0),
         ("final_kmeans", "none"),

@@ -290,16 +290,16 @@ def test_the_estimators_objective(tiny_encoder: Path, normalize: bool, scale: fl
     np.testing.assert_allclose(objective.head_probabilities(corpus).detach().numpy(), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("max_epochs", "head_epochs", "shares"), [(11, 1, [1, 10]), (6, 2, [2, 4]), (11, 0, [11])])
+@pytest.mark.parametrize(("max_epochs", "head_epochs", "epochs"), [(11, 1, [1, 10]), (6, 2, [2, 4]), (11, 0, [11])])
 def test_the_epochs_of_the_head_are_part_of_the_run(
-    tiny_encoder: Path, max_epochs: int, head_epochs: int, shares: list[int]
+    tiny_encoder: Path, max_epochs: int, head_epochs: int, epochs: list[int]
 ) -> None:
     method = UFTC(CLUSTERS, head_epochs=head_epochs)
     method.set_params(training__max_epochs=max_epochs)
     method.notes_ = ()
     method.encoder_ = TransformerEncoder.load(tiny_encoder)
     stages = method._stages(_start(method.encoder_))
-    assert [stage.share for stage in stages] == shares
+    assert [stage.epochs for stage in stages] == epochs
     assert [stage.name for stage in stages] == ["masked_head", "joint"][-len(stages) :]
     if head_epochs:
         first, second = stages

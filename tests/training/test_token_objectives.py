@@ -370,6 +370,26 @@ def test_shares_scale_with_the_cap_and_add_up(tiny_encoder: Path, cap: int, step
     assert len(run.trainer.history.steps) == sum(steps) == cap
 
 
+@pytest.mark.parametrize(
+    ("settings", "epochs", "steps"),
+    [
+        ({"max_epochs": 9, "max_steps": None}, (1, 3), [2, 6]),  # as long as they are said to last
+        ({"max_epochs": 2, "max_steps": None}, (1, 3), [1, 3]),  # the cap is lower: all shrink alike
+        ({"max_epochs": 9, "max_steps": 4}, (1, 3), [1, 3]),
+        ({"max_epochs": 9, "max_steps": 100}, (2, 0), [4, 0]),
+        ({"max_epochs": None, "max_steps": 100}, (1, 1), [2, 2]),
+    ],
+)
+def test_stages_of_so_many_epochs(
+    tiny_encoder: Path, settings: dict[str, int | None], epochs: tuple[int, int], steps: list[int]
+) -> None:
+    recorder = Recorder()
+    run = prepare(tiny_encoder, n=6, batch_size=3, callbacks=[recorder], **STILL, **settings)
+    run.go([Stage(str(n), MeanGap(run.encoder.dimension, (ORIGINAL,)), epochs=n, stops=False) for n in epochs])
+    assert [total for _, total in recorder.stages] == steps
+    assert len(run.trainer.history.steps) == sum(steps)
+
+
 # --- Slow augmenters ---
 
 
@@ -426,3 +446,13 @@ def test_later_stages_see_the_same_slow_view(tiny_encoder: Path, cache: Path) ->
     assert len(Slow.asked) == 2
     assert _read(run, PAIR[1]) == [run.encoder.tokenizer(text)["input_ids"] for text in Slow.asked[1]]
     assert grouped_texts(30)[0] == run.texts
+
+
+def test_a_slow_view_is_kept_where_nothing_can_be_written(
+    tiny_encoder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = cache / "a file"
+    blocked.write_text("in the way of a folder")
+    monkeypatch.setenv("COTERIE_CACHE", str(blocked))
+    prepare(tiny_encoder, augmenter=Slow(), max_epochs=3, fresh_views=True).go()
+    assert len(Slow.asked) == 2

@@ -69,7 +69,7 @@ def fit(
     method = method or given.method or "sccl"
     clusters = given.clusters if clusters is None else clusters
     if clusters is None:
-        raise SettingError("how many clusters? give -k N")
+        raise typer.BadParameter("how many clusters to make?", param_hint="--clusters / -k")
     seed = (given.seed or 0) if seed is None else seed
     info = find_method(method)
     settings = {**given.settings, **parse_settings(set_ or [])}

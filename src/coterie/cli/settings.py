@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
 
 # What a file may hold beside these: an experiment file tells of its paper, a run's run.json of the run.
-CONFIG_KEYS = ("method", "clusters", "seed", "settings")
-_REMARKS = {"paper", "dataset", "published", "remarks", "backbone", "split"}
+CONFIG_KEYS = ("method", "n_clusters", "seed", "settings")
+_REMARKS = {"paper", "dataset", "part", "published", "ablations", "remarks"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Config:
 
 
 def read_config(path: Path) -> Config:
-    """A YAML file with method, clusters, seed and settings; an experiment file; or the run.json of a run."""
+    """A YAML file with method, n_clusters, seed and settings; an experiment file; or the run.json of a run."""
     import yaml
 
     try:
@@ -49,9 +49,9 @@ def read_config(path: Path) -> Config:
     for name, value in content.get("settings", {}).items():
         nested = value.items() if name == "training" and isinstance(value, dict) else [(None, value)]
         settings |= {name if key is None else f"{name}.{key}": _number(each) for key, each in nested}
-    clusters = settings.pop("n_clusters", content.get("clusters"))
+    clusters = settings.pop("n_clusters", content.get("n_clusters"))
     seed = settings.pop("random_state", content.get("seed"))
-    for name, value in (("clusters", clusters), ("seed", seed)):
+    for name, value in (("n_clusters", clusters), ("seed", seed)):
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise SettingError(f"--config {path}: {name}={value!r} must be a whole number")
     return Config(content.get("method"), clusters, seed, settings)

@@ -57,9 +57,10 @@ def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:
         return SentenceSettings(pooling="mean" if pooling == "auto" else pooling)
     modules = _read_json(modules_file)
     kinds = {str(module["type"]).rsplit(".", 1)[-1]: module for module in modules}
-    if list(kinds) not in _KNOWN_ORDERS or not _is_linear(folder, kinds):
+    order = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
+    if order not in _KNOWN_ORDERS or not _is_linear(folder, kinds):
         raise ModelFolderError(
-            f"{folder}: its modules are not supported: {', '.join(kinds)} "
+            f"{folder}: its modules are not supported: {', '.join(order)} "
             "(supported: a transformer, then pooling, then normalisation, then a linear layer)"
         )
     if pooling == "auto":
@@ -75,8 +76,15 @@ def _is_linear(folder: Path, kinds: dict[str, Any]) -> bool:
     """Whether the dense module, if any, is a linear layer with nothing behind it."""
     if "Dense" not in kinds:
         return True
-    config = folder / kinds["Dense"]["path"] / "config.json"
-    return config.is_file() and _read_json(config).get("activation_function") == IDENTITY
+    file = folder / kinds["Dense"]["path"] / "config.json"
+    if not file.is_file():
+        return False
+    config = _read_json(file)
+    # Newer releases of sentence-transformers can add the input again, or read and write something else.
+    plain = {"use_residual": False, "module_input_name": "sentence_embedding", "module_output_name": None}
+    return config.get("activation_function") == IDENTITY and all(
+        config.get(name, value) in (value, "sentence_embedding") for name, value in plain.items()
+    )
 
 
 def write_settings(folder: Path, settings: SentenceSettings, dimension: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from coterie.encoders.folder import IDENTITY
@@ -25,6 +26,18 @@ def read_linear(folder: Path) -> nn.Linear:
         layer.load_state_dict({name.removeprefix("linear."): tensor for name, tensor in tensors.items()})
     except Exception as error:  # whatever the parsers raise
         raise ModelFolderError(f"{folder} cannot be read as a linear layer: {error}") from error
+    return layer
+
+
+@torch.no_grad()
+def in_a_row(first: nn.Linear, second: nn.Linear) -> nn.Linear:
+    """The one linear layer that does what two in a row do."""
+    layer = nn.utils.skip_init(nn.Linear, first.in_features, second.out_features)
+    bias = torch.zeros(first.out_features) if first.bias is None else first.bias.cpu()
+    layer.weight.copy_(second.weight.cpu() @ first.weight.cpu())
+    layer.bias.copy_(
+        nn.functional.linear(bias, second.weight.cpu(), None if second.bias is None else second.bias.cpu())
+    )
     return layer
 
 

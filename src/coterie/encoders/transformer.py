@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from coterie.encoders.base import EncoderOutput
 from coterie.encoders.device import autocast
 from coterie.encoders.folder import SentenceSettings, check_settings, read_settings, write_settings
-from coterie.encoders.projection import PROJECTION_FOLDER, read_linear, write_linear
+from coterie.encoders.projection import PROJECTION_FOLDER, in_a_row, read_linear, write_linear
 from coterie.encoders.quiet import without_bars
 from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens, tokenize
 from coterie.encoders.weights import find_weights
@@ -94,8 +94,9 @@ class TransformerEncoder(nn.Module):
         return next(self.model.parameters()).device
 
     def project(self, projection: nn.Linear) -> None:
-        """Put a linear layer behind pooling and normalisation; it is trained and saved with the encoder."""
-        self.projection = projection.to(self.device)
+        """Put a linear layer behind everything else; it is trained and saved with the encoder."""
+        layer = projection if self.projection is None else in_a_row(self.projection, projection)
+        self.projection = layer.to(self.device)
         self.settings = replace(self.settings, projection=PROJECTION_FOLDER)
 
     @property

@@ -13,6 +13,7 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import backbone_name
 from coterie.losses.nt_xent import weighted_mean
+from coterie.training.trainer import seeded
 
 
 class SentenceDecoder(nn.Module):
@@ -65,6 +66,11 @@ def reconstruction_loss(logits: Tensor, targets: Tensor, mask: Tensor, weights: 
 
 def check_decoder(encoder: TransformerEncoder) -> None:
     """Raise for a model that cannot be turned into a decoder."""
+    if encoder.projection is not None:
+        raise SettingError(
+            f"the encoder {backbone_name(encoder)} ends in a linear layer: a decoder of its own kind cannot read its "
+            "sentence vectors; use a model without one"
+        )
     with torch.device("meta"):
         _new_decoder(encoder)
 
@@ -91,8 +97,7 @@ def _new_decoder(encoder: TransformerEncoder) -> nn.Module:
 
 def _tied_decoder(encoder: TransformerEncoder, seed: int) -> nn.Module:
     """A decoder whose parameters are the encoder's wherever the names agree."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         decoder: Any = _new_decoder(encoder)
     base = decoder.base_model
     shared = dict(encoder.model.named_parameters())

@@ -49,8 +49,10 @@ class MaskedWords(nn.Module):
         logits = self.head(view.states[chosen])
         guesses = nn.functional.cross_entropy(logits, view.original_ids[chosen], reduction="none")
         each = weights[:, None].expand(chosen.shape)[chosen]
-        # A batch of short texts may have no masked token at all: nothing to learn from it.
-        return weighted_mean(guesses, each) if len(guesses) else view.states.sum() * 0
+        if not len(guesses):
+            # A batch of short texts may have no masked token at all: nothing to learn from it.
+            return view.states.sum() * 0 + self.head.bias.sum() * 0
+        return weighted_mean(guesses, each)
 
 
 class HeadTraining(Objective):

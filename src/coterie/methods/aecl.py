@@ -74,7 +74,9 @@ class AECLObjective(Objective):
 
     def head_probabilities(self, embeddings: Tensor) -> Tensor | None:
         """What the texts are told in batches of like company; nothing before the head has learned something."""
-        return None if self.stage == 1 else self.head.in_batches(embeddings, self._settings._batch(len(embeddings)))
+        if not self.head.learned:
+            return None
+        return self.head.in_batches(embeddings, self._settings.training.batch_size_for(len(embeddings)))
 
     def loss(self, batch: Batch) -> LossTerms:
         s, weights = self._settings, batch.weights
@@ -93,6 +95,7 @@ class AECLObjective(Objective):
             instance = confidence_contrast(z0, z1, told.argmax(dim=1), trusted, s.tau_instance, weights)
         if self.stage == 1:
             return LossTerms(total=instance, instance=instance)
+        self.head.learned = True
         p1 = self.head.classifier(h1)
         trusted = confident if self.stage == 3 else torch.ones_like(confident)
         pseudo = pseudo_label_loss(p1, labels, trusted, weights)  # Eq. 12
@@ -144,8 +147,8 @@ class AECL(ContrastiveMethod):
     positive_in_denominator:
         Eq. 10 as a cross entropy (as in the public code), or, ``False``, as printed.
     stage_1, stage_2, stage_3:
-        Epochs of each; 0 leaves one out ("No Stage 1", "No Stage 2"). Where ``training`` caps the run lower,
-        all shrink alike.
+        How many of the epochs of ``training.max_epochs`` are each stage's. 0 leaves one out ("No Stage 1",
+        "No Stage 2"): the others fill the whole; where ``training`` caps the run lower, all shrink alike.
     references:
         How many training texts are kept with the model for others to attend to in ``predict``.
     augmentation, augmentation_ratio:
@@ -264,9 +267,6 @@ class AECL(ContrastiveMethod):
         check_choice("positive_in_denominator", self.positive_in_denominator, (True, False))
         for name, least in (("stage_1", 0), ("stage_2", 0), ("stage_3", 1), ("references", 1)):
             check_whole(name, getattr(self, name), least=least)
-
-    def _batch(self, n_texts: int) -> int:
-        return self.training.batch_size_for(n_texts)
 
     def _stages(self, start: Start) -> list[Stage]:
         head = AttentionHead(start.encoder.dimension, self.n_clusters, self.attention, start.generator)

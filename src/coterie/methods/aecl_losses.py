@@ -18,7 +18,13 @@ def _exp_cosine(left: Tensor, right: Tensor, temperature: float) -> Tensor:
 
 def _others(pairs: Tensor) -> Tensor:
     """Sum over k != i of row i."""
-    return pairs.sum(dim=1) - pairs.diagonal()
+    itself = torch.eye(len(pairs), dtype=torch.bool, device=pairs.device)
+    return pairs.masked_fill(itself, 0).sum(dim=1)
+
+
+def _negative_entropy(p: Tensor) -> Tensor:
+    """Sum of p log p over the last dimension; a probability of exactly 0 has no part in it, nor in its gradient."""
+    return (p * p.clamp_min(torch.finfo(p.dtype).tiny).log()).sum(dim=-1)
 
 
 def similarity_guided(
@@ -96,7 +102,7 @@ def pseudo_label_loss(logits: Tensor, labels: Tensor, trusted: Tensor, weights: 
 
 def mean_entropy(p: Tensor, weights: Tensor) -> Tensor:
     """L_E1 (Eq. 5): mean entropy of single assignments."""
-    return weighted_mean(-torch.xlogy(p, p).sum(dim=1), weights)
+    return weighted_mean(-_negative_entropy(p), weights)
 
 
 def balance_penalty(p0: Tensor, p1: Tensor, weights: Tensor) -> Tensor:
@@ -105,5 +111,5 @@ def balance_penalty(p0: Tensor, p1: Tensor, weights: Tensor) -> Tensor:
     penalties = []
     for p in (p0, p1):
         mean = (share * p).sum(dim=0)
-        penalties.append(math.log(p.shape[1]) + torch.xlogy(mean, mean).sum())
+        penalties.append(math.log(p.shape[1]) + _negative_entropy(mean))
     return (penalties[0] + penalties[1]) / 2

@@ -68,6 +68,7 @@ class AttentionHead(nn.Module):
 
     def __init__(self, dimension: int, n_clusters: int, attention: str, generator: torch.Generator) -> None:
         super().__init__()
+        self.learned = False  # whether the classifier has had a step of training
         self.projector = Projector(dimension, generator, WIDTH)
         self.attention = SampleAttention(attention, generator)
         self.classifier = nn.Sequential(

@@ -6,7 +6,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ from coterie.clustering.assignment import (
 )
 from coterie.errors import InputError, NotFittedError, SettingError
 from coterie.methods.given import vectors_by_text
-from coterie.methods.results import Encoded, Learned, Placed, Prediction, blank_rows, lead, order_of_centers
+from coterie.methods.results import Encoded, Learned, Placed, Prediction, blank_rows, lead, order_of_centers, plain
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.training.history import History
 from coterie.types import Topic
@@ -242,7 +242,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
 
     def settings(self) -> dict[str, Any]:
         """Parameters as plain values, ready for JSON."""
-        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        return {name: plain(value) for name, value in self.get_params(deep=False).items()}
 
     def _note(self, sentence: str) -> None:
         self.notes_ = (*self.notes_, sentence)
@@ -344,11 +344,3 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             self.head_centers_ = learned.head_centers[np.argsort(names)]
         moved = float(np.mean(self.labels_ != self.initial_labels_))
         self._note(f"training moved {moved:.1%} of the rows to another cluster than the frozen encoder gave them")
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: _plain(each) for name, each in asdict(value).items()}
-    if isinstance(value, np.generic):
-        return value.item()
-    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -272,12 +272,13 @@ class ClusterBERT(TrainedMethod):
             share = balance if self.reconstruction else 1.0
             return ClusterPrediction(decoder, head, start, share, hardens, self._radius, rates)
 
-        stages = [Stage("adaptation", Reconstruction(decoder, rates[0]), self.adaptation_epochs, stops=False)]
+        stages = [Stage("adaptation", Reconstruction(decoder, rates[0]), epochs=self.adaptation_epochs, stops=False)]
         for _ in range(self.reclusterings):
             clustering = prediction(self.clustering_lambda, hardens=False)
-            stages.append(Stage("clustering", clustering, self.clustering_epochs, stops=False))
-        stages.append(Stage("hardening", prediction(self.hardening_lambda, True), self.hardening_epochs, stops=False))
-        return [stage for stage in stages if stage.share]
+            stages.append(Stage("clustering", clustering, epochs=self.clustering_epochs, stops=False))
+        hardening = prediction(self.hardening_lambda, hardens=True)
+        stages.append(Stage("hardening", hardening, epochs=self.hardening_epochs, stops=False))
+        return [stage for stage in stages if stage.epochs]
 
     def _read_general(self, start: Start, decoder: SentenceDecoder) -> None:
         """One epoch of Eq. 1 over general sentences, where they are given."""

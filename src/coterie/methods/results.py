@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -99,3 +100,12 @@ def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArr
     others = probabilities.copy()
     others[rows, labels] = -np.inf
     return np.clip(1 - others.max(axis=1, initial=0.0) / np.maximum(chosen, 1e-300), 0, 1)
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON takes it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(each) for name, each in asdict(value).items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -20,6 +20,9 @@ from coterie.methods.training import Start, TrainedMethod
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
+# One for the head where it must be trained, and the paper's ten.
+EPOCHS = 11
+
 
 class UFTCObjective(Objective):
     """Eq. 1: the masked-language loss and the clustering loss, from one pass over masked texts."""
@@ -136,7 +139,7 @@ class UFTC(TrainedMethod):
         max_length: int = 64,
         device: str = "auto",
         training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=11, max_steps=1000, batch_size=128, learning_rate=3e-5, tolerance=0.001
+            max_epochs=EPOCHS, max_steps=1000, batch_size=128, learning_rate=3e-5, tolerance=0.001
         ),
         random_state: int | None = 0,
     ) -> None:
@@ -178,11 +181,11 @@ class UFTC(TrainedMethod):
             masked = MaskedWords(start.encoder, head, self.mask_ratio)
             if not trained and self.head_epochs:
                 self._note(f"the encoder has no masked-language head: one is trained for {self.head_epochs} epoch(s)")
-                stages.append(Stage("masked_head", HeadTraining(masked), share=self.head_epochs, stops=False))
+                stages.append(Stage("masked_head", HeadTraining(masked), epochs=self.head_epochs, stops=False))
         counts = torch.tensor(start.counts)
         joint = UFTCObjective(start.centers, counts, self.alpha, self._radius, masked)
-        rest = max(1, (self.training.max_epochs or 11) - (self.head_epochs if stages else 0))
-        return [*stages, Stage("joint", joint, share=rest, by_head=True)]
+        rest = max(1, (self.training.max_epochs or EPOCHS) - (self.head_epochs if stages else 0))
+        return [*stages, Stage("joint", joint, epochs=rest, by_head=True)]
 
     def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         if not isinstance(objective, UFTCObjective):  # interrupted while the head was being trained

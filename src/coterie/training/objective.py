@@ -113,6 +113,7 @@ class Objective(nn.Module, ABC):
 class Stage:
     """A phase of training: one objective, for at most this share of the run's cap.
 
+    A stage with ``epochs`` lasts so long, where the cap allows it; where it does not, all stages shrink alike.
     ``stops`` says whether the label-free stop may end it early; with ``by_head`` it watches the head's labels
     instead of k-means.
     """
@@ -120,5 +121,6 @@ class Stage:
     name: str
     objective: Objective
     share: float = 1.0
+    epochs: int | None = None
     stops: bool = True
     by_head: bool = False

@@ -91,11 +91,12 @@ class Trainer:
         with seeded(self._seed):
             if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
-            cap, planned, shares = cap or self._cap(), 0, 0.0
-            for stage in stages:
-                shares += stage.share
+            lengths = [stage.share if stage.epochs is None else stage.epochs for stage in stages]
+            cap, planned, shares = cap or self._cap(stages), 0, 0.0
+            for stage, length in zip(stages, lengths, strict=True):
+                shares += length
                 # The stages' caps add up to the whole, whatever rounding does to each.
-                until = round(cap * shares / sum(each.share for each in stages))
+                until = round(cap * shares / sum(lengths))
                 self._run_stage(stage, until - planned)
                 planned = until
                 if self.history.interrupted:
@@ -288,9 +289,12 @@ class Trainer:
             self.history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})
         self._unread.clear()
 
-    def _cap(self) -> int:
+    def _cap(self, stages: Sequence[Stage]) -> int:
         """Steps of the whole run at most."""
         caps = []
+        epochs = [stage.epochs for stage in stages if stage.epochs is not None]
+        if epochs:
+            caps.append(sum(epochs) * self.steps_per_epoch)
         if self.config.max_steps is not None:
             caps.append(self.config.max_steps)
         if self.config.max_epochs is not None:
