@@ -58,8 +58,38 @@ def figures() -> str:
     return "\n".join(lines)
 
 
+SHORT_NAMES = {
+    "agnews": "AgNews",
+    "searchsnippets": "SearchSnippets",
+    "stackoverflow": "StackOverflow",
+    "biomedical": "Biomedical",
+    "googlenews_ts": "GoogleNews-TS",
+    "googlenews_t": "GoogleNews-T",
+    "googlenews_s": "GoogleNews-S",
+    "tweet": "Tweet",
+}
+
+
+def papers() -> str:
+    found = json.loads((RESULTS / "papers.json").read_text(encoding="utf-8"))
+    runs = {(run["method"], run["dataset"]): run for run in found["runs"]}
+    titles = {info.name: info.title for info in METHODS}
+    lines = ["| ACC, seed 0 | " + " | ".join(SHORT_NAMES.values()) + " |", "|---|" + "---|" * len(SHORT_NAMES)]
+    start = [runs["sccl", dataset]["scores"]["frozen"]["accuracy"] for dataset in SHORT_NAMES]
+    lines.append("| k-means on the frozen encoder | " + " | ".join(f"{value:.1f}" for value in start) + " |")
+    for method in found["summary"]:
+        cells = []
+        for dataset in SHORT_NAMES:
+            scores = runs[method, dataset]["scores"]
+            gain = scores["final"]["accuracy"] - scores["frozen"]["accuracy"]
+            cells.append(f"{scores['final']['accuracy']:.1f} ({gain:+.1f})")
+        lines.append(f"| {titles[method]} | " + " | ".join(cells) + " |")
+    lines += ["", found["remark"]]
+    return "\n".join(lines)
+
+
 def generated(text: str) -> str:
-    for name, content in (("methods", methods_table()), ("figures", figures())):
+    for name, content in (("methods", methods_table()), ("figures", figures()), ("papers", papers())):
         pattern = re.compile(f"(<!-- {name}:start -->).*?(<!-- {name}:end -->)", re.DOTALL)
         text, found = pattern.subn(lambda match, content=content: f"{match[1]}\n{content}\n{match[2]}", text)
         if found != 1:

@@ -60,6 +60,7 @@ NONSENSE: dict[str, list[Any]] = {
     "topic_learning_rate": ["slow", None, 0, math.nan],
     "printed_contrast": ["sometimes", None],
     # ClusterBERT
+    "decoder_epochs": ["long", None, -1, 1.5],
     "adaptation_epochs": ["long", None, -1, 1.5],
     "clustering_epochs": ["long", None, -1, 1.5],
     "hardening_epochs": ["long", None, -1, 1.5],

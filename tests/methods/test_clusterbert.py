@@ -38,6 +38,7 @@ POSITIONS = {"max_position_embeddings": 64, "pad_token_id": 0}
 
 def _method(folder: Path | str, *, training: dict[str, Any] | None = None, **settings: Any) -> ClusterBERT:
     chosen = {"batch_size": 10, "max_epochs": 8, "precision": "float32", "learning_rate": 3e-3, **(training or {})}
+    settings = {"decoder_epochs": 0, **settings}
     return ClusterBERT(3, encoder=str(folder), device="cpu", training=TrainingConfig(**chosen), **settings)
 
 
@@ -143,6 +144,32 @@ def test_a_stage_lasts_as_many_epochs_as_asked(tiny_encoder: Path, settings: dic
         "hardening": 3 * settings["hardening_epochs"],
     }
     assert _stage_steps(model) == Counter(expected)
+
+
+def test_the_decoder_may_learn_first_while_the_encoder_stays(tiny_encoder: Path) -> None:
+    before = {name: value.clone() for name, value in TransformerEncoder.load(tiny_encoder).named_parameters()}
+    seen: list[dict[str, torch.Tensor]] = []
+
+    class Spying(ClusterBERT):
+        def _stages(self, start: Any) -> Any:
+            stages = super()._stages(start)
+            real = stages[1].objective.start
+
+            def spy(embed_corpus: Any) -> None:
+                seen.append({name: value.detach().clone() for name, value in start.encoder.named_parameters()})
+                real(embed_corpus)
+
+            stages[1].objective.start = spy
+            return stages
+
+    settings = {**ONE_EACH, "decoder_epochs": 2}
+    training = TrainingConfig(batch_size=10, max_epochs=20, precision="float32", learning_rate=3e-3)
+    model = Spying(3, encoder=str(tiny_encoder), device="cpu", training=training, **settings).fit(TEXTS)
+    assert list(model.history_.stop_reasons) == ["decoder", "adaptation", "clustering", "clustering_2", "hardening"]
+    assert _stage_steps(model)["decoder"] == 6
+    assert all(torch.equal(value, before[name]) for name, value in seen[0].items())
+    losses = [record["reconstruction"] for record in model.history_.steps if record["stage"] == "decoder"]
+    assert losses[-1] < losses[0]
 
 
 def test_a_lower_cap_shrinks_all_stages_alike(tiny_encoder: Path) -> None:

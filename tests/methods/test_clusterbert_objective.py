@@ -327,6 +327,7 @@ def test_the_reconstruction_reaches_decoder_and_embeddings_and_not_the_head(tiny
 
 
 def _stages(tiny_encoder: Path, **settings: Any) -> list[Any]:
+    settings = {"decoder_epochs": 0, **settings}
     method = ClusterBERT(CLUSTERS, encoder=str(tiny_encoder), device="cpu", **settings)
     method.notes_ = ()
     method.encoder_ = TransformerEncoder.load(tiny_encoder, normalize=True)

@@ -39,7 +39,6 @@ class SentenceDecoder(nn.Module):
     def __init__(self, encoder: TransformerEncoder, seed: int) -> None:
         super().__init__()
         self.model = _tied_decoder(encoder, seed).to(encoder.device)
-        self.pad_id = encoder.pad_id
 
     def loss(self, sentences: Tensor, ids: Tensor, mask: Tensor, weights: Tensor, precision: torch.dtype) -> Tensor:
         """Mean negative log-likelihood of the tokens of ``ids`` after the first (ClusterBERT Eq. 1).

@@ -93,4 +93,6 @@ def train_masked_head(
     config = TrainingConfig(max_epochs=epochs, max_steps=None, batch_size=32, check_every=0, progress=progress)
     views = Views(encoder, texts, tokens, {}, seed)
     trainer = Trainer(encoder, views, tokens, np.ones(len(texts), dtype=np.int64), config, None, seed)
-    trainer.run([Stage("masked_head", HeadTraining(MaskedWords(encoder, head, mask_ratio)))])
+    history = trainer.run([Stage("masked_head", HeadTraining(MaskedWords(encoder, head, mask_ratio)))])
+    if history.interrupted:
+        raise KeyboardInterrupt  # half a head is none: whoever asked for it cannot go on

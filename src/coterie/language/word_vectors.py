@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,16 +26,21 @@ def encoder_word_vectors(encoder: TransformerEncoder, words: Sequence[str]) -> N
     return unit(vectors - vectors.mean(axis=0))
 
 
+def check_word2vec() -> None:
+    """Raise where gensim is not installed."""
+    if importlib.util.find_spec("gensim") is None:
+        raise SettingError(
+            "word_vectors='word2vec' needs gensim: pip install \"coterie[word2vec]\", or use 'encoder' or 'learned'"
+        )
+
+
 def word2vec_vectors(
     sentences: Sequence[Sequence[str]], words: Sequence[str], dimension: int, seed: int
 ) -> NDArray[np.float32]:
     """word2vec (skip-gram) trained on tokenised texts; the same on any machine, as it runs on one thread."""
-    try:
-        from gensim.models import Word2Vec
-    except ImportError as error:
-        raise SettingError(
-            "word_vectors='word2vec' needs gensim: pip install \"coterie[word2vec]\", or use 'encoder' or 'learned'"
-        ) from error
+    check_word2vec()
+    from gensim.models import Word2Vec
+
     model = Word2Vec(
         [list(sentence) for sentence in sentences],
         vector_size=dimension,

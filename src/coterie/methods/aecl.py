@@ -28,7 +28,7 @@ from coterie.methods.aecl_losses import (
 from coterie.methods.aecl_networks import ATTENTIONS, AttentionHead
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
-from coterie.methods.training import Start
+from coterie.methods.training import Start, head_labels
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -182,7 +182,7 @@ class AECL(ContrastiveMethod):
       stage 3. Similarities are taken before dropout. Pseudo-labels are read with the head's dropout off; the
       encoder's stays on, which saves a third pass.
     - ``predict`` does not depend on batch mates: a text attends to itself and to ``references`` training texts,
-      drawn evenly from the clusters. ``labels_`` are made the same way.
+      drawn from each cluster by its share. ``labels_`` are made the same way.
     - 5, 15 and 30 epochs for the stages, at most 1,500 steps, and twice the paper's learning rates, chosen on the
       tuning sets: a head with many clusters has not learned their k-means labels in fewer steps of stage 2.
       Length 64. experiments/ holds the paper's own settings.
@@ -288,12 +288,11 @@ class AECL(ContrastiveMethod):
         assert isinstance(objective, AECLObjective)
         features = embeddings.cpu().numpy()
         self.head_ = copy.deepcopy(objective.head).cpu().eval()
-        in_batches = objective.eval().head_probabilities(embeddings)
-        if in_batches is None:
+        batch_labels = head_labels(objective, embeddings)
+        if batch_labels is None:
             self._note("training ended before the head had learned anything: labels are k-means on the embeddings")
             self.references_ = features[:0]
             return Learned(features, final.centers, initial_labels=start.labels)
-        batch_labels = in_batches.argmax(dim=1).cpu().numpy()
         self.references_ = features[self._draw_references(batch_labels)]
         probabilities = self._head_probabilities(start.corpus.distinct, features)
         assert probabilities is not None

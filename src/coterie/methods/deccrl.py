@@ -18,7 +18,7 @@ from coterie.clustering.assignment import student_t, student_t_from_distances, t
 from coterie.clustering.kmeans import Partition
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import SettingError
-from coterie.language.word_vectors import encoder_word_vectors, word2vec_vectors
+from coterie.language.word_vectors import check_word2vec, encoder_word_vectors, word2vec_vectors
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.losses.nt_xent import nt_xent, weighted_mean
 from coterie.methods.contrastive import ContrastiveMethod
@@ -238,6 +238,8 @@ class DECCRL(ContrastiveMethod):
             check_number(name, getattr(self, name), least=0)
         check_choice("variant", self.variant, VARIANTS)
         check_choice("word_vectors", self.word_vectors, WORD_VECTORS)
+        if self.word_vectors == "word2vec" and self.variant == "topics":
+            check_word2vec()
         check_choice("stop_words", self.stop_words, (None, "english"))
         check_choice("printed_contrast", self.printed_contrast, (True, False))
         for name in ("n_topics", "min_df"):

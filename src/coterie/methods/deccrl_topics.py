@@ -134,8 +134,10 @@ class EmbeddedTopics(nn.Module):
         beta = self.topic_words(centers)
         proportions = torch.cat([self.proportions(rows)[0].softmax(dim=-1) for rows in _blocks(labels)])
         listed = []
+        # A text without any word of the vocabulary says nothing about topics.
+        speaks = self.counts.sum(dim=1) > 0
         for k in range(len(centers)):
-            mine = labels == k
+            mine = (labels == k) & speaks
             share = (
                 (proportions[mine] * weights[mine, None]).sum(dim=0) / weights[mine].sum()
                 if bool(mine.any())
