@@ -74,15 +74,18 @@ def papers() -> str:
     found = json.loads((RESULTS / "papers.json").read_text(encoding="utf-8"))
     runs = {(run["method"], run["dataset"]): run for run in found["runs"]}
     titles = {info.name: info.title for info in METHODS}
-    lines = ["| ACC, seed 0 | " + " | ".join(SHORT_NAMES.values()) + " |", "|---|" + "---|" * len(SHORT_NAMES)]
+    names = [*SHORT_NAMES.values(), "no worse", "2 better"]
+    lines = ["| ACC, seed 0 | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     start = [runs["sccl", dataset]["scores"]["frozen"]["accuracy"] for dataset in SHORT_NAMES]
-    lines.append("| k-means on the frozen encoder | " + " | ".join(f"{value:.1f}" for value in start) + " |")
+    lines.append("| k-means on the frozen encoder | " + " | ".join(f"{value:.1f}" for value in start) + " | | |")
     for method in found["summary"]:
         cells = []
         for dataset in SHORT_NAMES:
             scores = runs[method, dataset]["scores"]
             gain = scores["final"]["accuracy"] - scores["frozen"]["accuracy"]
             cells.append(f"{scores['final']['accuracy']:.1f} ({gain:+.1f})")
+        count = found["summary"][method]
+        cells += [f"{count['no_worse']} of {count['runs']}", f"{count['two_better']} of {count['runs']}"]
         lines.append(f"| {titles[method]} | " + " | ".join(cells) + " |")
     lines += ["", found["remark"]]
     return "\n".join(lines)

@@ -52,4 +52,8 @@ class ClusterSummary:
     topics: tuple[Topic, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Ready for JSON; without ``topics`` where there are none."""
+        found = asdict(self)
+        if not self.topics:
+            del found["topics"]
+        return found

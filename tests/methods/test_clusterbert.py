@@ -406,9 +406,9 @@ def test_encoders_that_cannot_are_named_before_anything_is_computed(
 )
 def test_the_default_encoder_goes_through_every_stage() -> None:
     settings: dict[str, Any] = {**ONE_EACH, "reclusterings": 1}
-    training = TrainingConfig(batch_size=30, max_epochs=3, precision="float32", learning_rate=3e-5)
+    training = TrainingConfig(batch_size=30, max_epochs=4, precision="float32", learning_rate=3e-5)
     model = ClusterBERT(3, device="cpu", training=training, **settings).fit(TEXTS)
-    assert [record["stage"] for record in model.history_.steps] == ["adaptation", "clustering", "hardening"]
+    assert [record["stage"] for record in model.history_.steps] == ["decoder", "adaptation", "clustering", "hardening"]
     assert model.history_.encoder_change > 0
     assert np.array_equal(model.predict(TEXTS), model.labels_)
 

@@ -60,7 +60,7 @@ def reconstruction_loss(logits: Tensor, targets: Tensor, mask: Tensor, weights: 
     """Mean negative log-likelihood of the tokens where ``mask`` is 1, each counted as often as its text occurs."""
     wide = logits if logits.dtype == torch.float64 else logits.float()
     tokens = nn.functional.cross_entropy(wide.flatten(0, 1), targets.flatten(), reduction="none")
-    return weighted_mean(tokens, (weights[:, None] * mask).flatten())
+    return weighted_mean(tokens, (weights[:, None] * mask).flatten())  # Eq. 1 of ClusterBERT, a token
 
 
 def check_decoder(encoder: TransformerEncoder) -> None:

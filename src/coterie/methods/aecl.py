@@ -85,23 +85,23 @@ class AECLObjective(Objective):
         (h0, s0), (h1, s1) = self.head.attention(z0), self.head.attention(z1)  # Eq. 1-3
         with torch.no_grad():
             told = self.head.settled_probabilities(v0)
-        confident = told.amax(dim=1) >= s.threshold  # Eq. 4
-        labels = told.argmax(dim=1) if self.stage == 3 else self.pseudo_labels.labels[batch.rows]
+        head_labels, confident = told.argmax(dim=1), told.amax(dim=1) >= s.threshold  # Eq. 4
+        labels = head_labels if self.stage == 3 else self.pseudo_labels.labels[batch.rows]
         if s.contrast in {"similarity", "instance"}:
             guide = ((h0, s0), (h1, s1)) if s.contrast == "similarity" else None
             instance = similarity_guided(z0, z1, labels, s.tau_instance, weights, guide)  # Eq. 6-9
         else:
-            trusted = confident if s.contrast == "confidence" else torch.zeros_like(confident)
-            instance = confidence_contrast(z0, z1, told.argmax(dim=1), trusted, s.tau_instance, weights)
+            alike = confident if s.contrast == "confidence" else torch.zeros_like(confident)
+            instance = confidence_contrast(z0, z1, head_labels, alike, s.tau_instance, weights)
         if self.stage == 1:
             return LossTerms(total=instance, instance=instance)
         self.head.learned = True
-        p1 = self.head.classifier(h1)
+        logits1 = self.head.classifier(h1)
         trusted = confident if self.stage == 3 else torch.ones_like(confident)
-        pseudo = pseudo_label_loss(p1, labels, trusted, weights)  # Eq. 12
+        pseudo = pseudo_label_loss(logits1, labels, trusted, weights)  # Eq. 12
         if self.stage == 2:
             return LossTerms(s.lambda1 * instance + s.lambda2 * pseudo, instance=instance, pseudo=pseudo)  # Eq. 14
-        p0, p1 = self.head.classifier(h0).softmax(dim=1), p1.softmax(dim=1)
+        p0, p1 = self.head.classifier(h0).softmax(dim=1), logits1.softmax(dim=1)
         cluster = cluster_contrast(p0, p1, s.tau_cluster, weights, s.positive_in_denominator)  # Eq. 10-11
         entropy = mean_entropy(p0, weights)  # Eq. 5
         balance = balance_penalty(p0, p1, weights)  # Eq. 13
@@ -147,16 +147,18 @@ class AECL(ContrastiveMethod):
     positive_in_denominator:
         Eq. 10 as a cross entropy (as in the public code), or, ``False``, as printed.
     stage_1, stage_2, stage_3:
-        How many of the epochs of ``training.max_epochs`` are each stage's. 0 leaves one out ("No Stage 1",
-        "No Stage 2"): the others fill the whole; where ``training`` caps the run lower, all shrink alike.
+        Shares of the run, in epochs of the default ``training.max_epochs``: whatever ``training`` allows is divided
+        between the stages in this proportion. 0 leaves one out ("No Stage 1", "No Stage 2").
     references:
-        How many training texts are kept with the model for others to attend to in ``predict``.
+        How many training texts' vectors (not the texts) are kept with the model, for others to attend to in
+        ``predict``.
     augmentation, augmentation_ratio:
         Where the second view comes from: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     encoder, pooling, normalize, max_length, device:
         Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
     training:
-        Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`.
+        Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`. A
+        configuration of your own replaces all of the method's; ``set_params(training__max_steps=40)`` changes one.
     random_state:
         Seed of everything.
 
@@ -183,16 +185,16 @@ class AECL(ContrastiveMethod):
       encoder's stays on, which saves a third pass.
     - ``predict`` does not depend on batch mates: a text attends to itself and to ``references`` training texts,
       drawn from each cluster by its share. ``labels_`` are made the same way.
-    - 5, 15 and 30 epochs for the stages, at most 1,500 steps, and twice the paper's learning rates, chosen on the
-      tuning sets: a head with many clusters has not learned their k-means labels in fewer steps of stage 2.
-      Length 64. experiments/ holds the paper's own settings.
+    - 5, 15 and 30 epochs for the stages and twice the paper's learning rates, chosen on the tuning sets: a head with
+      many clusters has not learned their k-means labels in fewer steps of stage 2. At most 1,500 steps, for time. Every
+      stage has an optimiser of its own. Length 64. experiments/ holds the paper's own settings.
     - Duplicate texts are used once, weighted by their count in every mean; as negatives they count once.
 
     Examples
     --------
-    >>> from coterie import AECL, TrainingConfig
+    >>> from coterie import AECL
     >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
-    >>> model = AECL(n_clusters=2, training=TrainingConfig(max_steps=40)).fit(texts)
+    >>> model = AECL(n_clusters=2).set_params(training__max_steps=40).fit(texts)
     >>> model.predict_proba(["my parcel"]).shape
     (1, 2)
     """
@@ -275,7 +277,7 @@ class AECL(ContrastiveMethod):
         def kmeans_labels(embeddings: Tensor) -> Tensor:
             return torch.from_numpy(start.recluster(embeddings, start.centers.numpy()).labels)
 
-        # All stages look at the same labels: the second keeps what the first came to.
+        # All stages look at the same labels: the second keeps those of the first's last epoch.
         objectives = [AECLObjective(head, self, stage, kmeans_labels, labels) for stage in (1, 2, 3)]
         lengths = (self.stage_1, self.stage_2, self.stage_3)
         return [

@@ -12,8 +12,9 @@ from coterie.losses.nt_xent import weighted_mean
 
 
 def _exp_cosine(left: Tensor, right: Tensor, temperature: float) -> Tensor:
-    """exp(sim / tau) of every pair of rows (Eq. 8)."""
-    return (functional.normalize(left, dim=-1) @ functional.normalize(right, dim=-1).T / temperature).exp()
+    """exp(sim / tau) of every pair of rows."""
+    cosine = functional.normalize(left, dim=-1) @ functional.normalize(right, dim=-1).T  # Eq. 8
+    return (cosine / temperature).exp()
 
 
 def _others(pairs: Tensor) -> Tensor:
@@ -46,7 +47,7 @@ def similarity_guided(
     own = crossed.diagonal()
     first = own / (_others(within[0]) + _others(crossed)) + own / (_others(within[1]) + _others(crossed.T))  # Eq. 6
     if guide is None:
-        return weighted_mean(-first.log(), weights)
+        return weighted_mean(-first.log(), weights)  # Eq. 9 without Eq. 7
     same = labels[:, None] == labels[None, :]  # Lambda_i, which holds i itself
     losses = []
     for z, (h, similarities), z_pairs in zip((z0, z1), guide, within, strict=True):
@@ -97,12 +98,12 @@ def pseudo_label_loss(logits: Tensor, labels: Tensor, trusted: Tensor, weights: 
     texts = functional.cross_entropy(
         logits.float() if logits.dtype != torch.float64 else logits, labels, reduction="none"
     )
-    return weighted_mean(texts * trusted, weights)
+    return weighted_mean(texts * trusted, weights)  # Eq. 12
 
 
 def mean_entropy(p: Tensor, weights: Tensor) -> Tensor:
     """L_E1 (Eq. 5): mean entropy of single assignments."""
-    return weighted_mean(-_negative_entropy(p), weights)
+    return weighted_mean(-_negative_entropy(p), weights)  # Eq. 5
 
 
 def balance_penalty(p0: Tensor, p1: Tensor, weights: Tensor) -> Tensor:
@@ -111,5 +112,5 @@ def balance_penalty(p0: Tensor, p1: Tensor, weights: Tensor) -> Tensor:
     penalties = []
     for p in (p0, p1):
         mean = (share * p).sum(dim=0)
-        penalties.append(math.log(p.shape[1]) + _negative_entropy(mean))
+        penalties.append(math.log(p.shape[1]) + _negative_entropy(mean))  # Eq. 13
     return (penalties[0] + penalties[1]) / 2

@@ -155,7 +155,7 @@ class ClusterBERT(TrainedMethod):
         For encoders that normalise: the head sees the embeddings on a sphere of this radius.
     pretrain_corpus:
         A file of general sentences, one a row, to adapt to before anything else (the paper's backbone had read a
-        million of Wikipedia); ``None`` is no such stage.
+        million of Wikipedia); ``None`` is no such stage. Its steps are not part of ``history_``.
     final_kmeans:
         ``"continued"`` starts the last k-means from the centres of the frozen one, ``"fresh"`` from ten random
         starts; ``"best"`` takes the tighter of the two (by inertia).
@@ -163,7 +163,8 @@ class ClusterBERT(TrainedMethod):
         Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
     training:
         Batch size, learning rates, step cap: see :class:`~coterie.training.config.TrainingConfig`. The stages have
-        fixed lengths: the label-free stop is not used.
+        fixed lengths: the label-free stop is not used. A configuration of your own replaces all of the method's;
+        ``set_params(training__max_steps=4)`` changes one.
     random_state:
         Seed of everything.
 
@@ -181,20 +182,21 @@ class ClusterBERT(TrainedMethod):
     - Backbone all-MiniLM-L6-v2 with its own pooling, not CLS of a roberta-base that TSDAE had trained on Wikipedia;
       ``pretrain_corpus`` adds that stage.
     - The decoder's own parts (attention to the sentence, output layer) start at random: they learn alone for
-      ``decoder_epochs`` first, or their first errors would ruin an encoder that is good already.
+      ``decoder_epochs`` first, so that their first errors do not move the encoder.
     - The head starts from the k-means centres (the paper does not say), with a learning rate of its own
       (``training.head_learning_rate``), and sees unit vectors scaled to ``radius``.
-    - Batches of 128, not 8, at a rate of 5e-6, not 2e-5, and at most 1,000 steps: the more this encoder moves, the
-      more it loses of what it knew (benchmarks/results/papers_trials.json). Numbers of epochs are fixed for all data,
-      where the paper reports the best result on the labelled training set. Length 64.
+    - A rate of 5e-6, not 2e-5: the more this encoder moves, the more it loses of what it knew
+      (benchmarks/results/papers_trials.json). Batches of 128, not 8, and at most 1,000 steps, for time. Every stage
+      has an optimiser of its own. Eq. 1 is a mean over tokens, not over texts. Numbers of epochs are fixed for all
+      data, where the paper reports the best result on the labelled training set. Length 64.
     - Duplicate texts are used once, weighted by their count in every mean and in Eq. 5.
     The experiments/ folder holds the paper's own settings.
 
     Examples
     --------
-    >>> from coterie import ClusterBERT, TrainingConfig
+    >>> from coterie import ClusterBERT
     >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
-    >>> model = ClusterBERT(n_clusters=2, training=TrainingConfig(max_steps=4)).fit(texts)
+    >>> model = ClusterBERT(n_clusters=2).set_params(training__max_steps=5).fit(texts)
     >>> model.labels_
     array([0, 0, 0, 1, 1])
     """
@@ -287,8 +289,7 @@ class ClusterBERT(TrainedMethod):
             unplaced = not self.clustering_epochs
             return ClusterPrediction(decoder, head, start, share, hardens, self._radius, rates, places_head=unplaced)
 
-        warming = Reconstruction(decoder, rates[1], trains_encoder=False)
-        stages = [Stage("decoder", warming, epochs=self.decoder_epochs, stops=False)]
+        stages = [self._warming(decoder)]
         stages += [Stage("adaptation", Reconstruction(decoder, rates[0]), epochs=self.adaptation_epochs, stops=False)]
         for _ in range(self.reclusterings):
             clustering = prediction(self.clustering_lambda, hardens=False)
@@ -296,6 +297,11 @@ class ClusterBERT(TrainedMethod):
         hardening = prediction(self.hardening_lambda, hardens=True)
         stages.append(Stage("hardening", hardening, epochs=self.hardening_epochs, stops=False))
         return [stage for stage in stages if stage.epochs]
+
+    def _warming(self, decoder: SentenceDecoder) -> Stage:
+        """The decoder's own parts learn alone."""
+        alone = Reconstruction(decoder, self.training.head_learning_rate, trains_encoder=False)
+        return Stage("decoder", alone, epochs=self.decoder_epochs, stops=False)
 
     def _read_general(self, start: Start, decoder: SentenceDecoder) -> None:
         """One epoch of Eq. 1 over general sentences, where they are given."""
@@ -310,11 +316,12 @@ class ClusterBERT(TrainedMethod):
         tokens = start.encoder.tokenize(corpus.distinct)
         views = Views(start.encoder, corpus.distinct, tokens, self._augmenters(), start.seed)
         trainer = Trainer(start.encoder, views, tokens, corpus.counts, self.training, None, start.seed)
-        steps = trainer.steps_per_epoch
-        history = trainer.run([Stage("general", Reconstruction(decoder, self.training.learning_rate))], cap=steps)
+        general = Stage("general", Reconstruction(decoder, self.training.learning_rate), epochs=1)
+        stages = [stage for stage in (self._warming(decoder), general) if stage.epochs]
+        history = trainer.run(stages, cap=trainer.steps_per_epoch * len(stages))
         if history.interrupted:
             raise KeyboardInterrupt  # nothing has been learned of the texts themselves yet
-        self._note(f"general TSDAE stage: {steps} steps over {len(corpus.distinct):,} sentences")
+        self._note(f"general TSDAE stage: {len(history.steps)} steps over {len(corpus.distinct):,} sentences")
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         """Eq. 2 with the head placed on the final centres: its argmax is the nearest centre."""

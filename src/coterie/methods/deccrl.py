@@ -25,7 +25,7 @@ from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.deccrl_topics import EmbeddedTopics, LatentReconstruction, WordCounts
 from coterie.methods.networks import Projector
 from coterie.methods.results import Learned
-from coterie.methods.training import Start
+from coterie.methods.training import Start, head_labels
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, LossTerms, Objective, Stage
 from coterie.types import Topic
@@ -73,7 +73,7 @@ class DECCRLObjective(Objective):
 
     def loss(self, batch: Batch) -> LossTerms:
         s, weights = self._settings, batch.weights
-        anchor, *views = batch.embeddings  # h of Eq. 1
+        anchor, *views = batch.embeddings  # Eq. 1: the encoder ends in FC_e
         first, second = (self.projector(view) for view in ((anchor, *views) if s._virtual else views))
         if s.printed_contrast:
             contrast = printed_contrast(first, second, s.temperature, weights)  # Eq. 2-4
@@ -158,9 +158,12 @@ class DECCRL(ContrastiveMethod):
       Eq. 15 is divided by the text's number of words; sigma is a log-variance; one hidden layer of 800.
     - Backbone all-MiniLM-L6-v2. On its unit vectors Eq. 5 with alpha 1 is nearly uniform: FC_e scales them to
       ``radius``, and ``alpha`` is larger.
-    - rho from the encoder by default; word2vec is an extra. T is 5 for all data: the paper's 20 for Biomedical was
-      read off labelled curves.
-    - Views by word deletion, not by two masked language models; learning rate, epochs and length as SCCL here.
+    - Not printed: lambda_c 1, lambda_r 0.1, the topic model's rate of 1e-3, the vocabulary's limits (words of at least
+      3 texts and at most half of them, without English stop words; Table 1's counts suggest hardly any limit).
+    - rho from the encoder by default, centred and of unit length; word2vec is an extra. T is 5 for all data: the
+      paper's 20 for Biomedical was read off labelled curves.
+    - Views by word deletion, not by two masked language models; learning rate, epochs, length and batches
+      (up to 400, not 200) as SCCL here.
     - Duplicate texts are used once, weighted by their count in every mean, in Eq. 7 and in document frequencies.
     The experiments/ folder holds the paper's own settings.
 
@@ -274,7 +277,6 @@ class DECCRL(ContrastiveMethod):
         counts = WordCounts.of(
             start.corpus.distinct, start.counts, min_df=self.min_df, max_df=self.max_df, stop_words=self.stop_words
         )
-        self._vocabulary = counts.vocabulary
         without = float(start.counts[counts.counts.sum(axis=1) == 0].sum() / start.counts.sum())
         if without:
             self._note(f"{without:.1%} of the texts hold no word of the vocabulary and teach no topics")
@@ -288,12 +290,10 @@ class DECCRL(ContrastiveMethod):
 
     def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, DECCRLObjective)
-        objective.eval()
         if isinstance(objective.guide, EmbeddedTopics):
-            labels = objective.head_probabilities(embeddings).argmax(dim=1)
-            weights = torch.tensor(start.counts, device=labels.device)
-            self.topics_ = objective.guide.topics(objective.centers, labels, weights, self._vocabulary)
-            del self._vocabulary
+            labels = torch.tensor(head_labels(objective, embeddings), device=embeddings.device)  # in place of Eq. 6
+            weights = torch.tensor(start.counts, device=embeddings.device)
+            self.topics_ = objective.guide.topics(objective.centers, labels, weights)
         centers = objective.centers.detach().cpu().numpy()
         features = embeddings.cpu().numpy()
         return Learned(features, centers, initial_labels=start.labels, kmeans_labels=final.labels)

@@ -87,6 +87,7 @@ class EmbeddedTopics(nn.Module):
     ) -> None:
         super().__init__()
         size, width = vectors.shape
+        self._vocabulary = counts.vocabulary
         self.register_buffer("words", torch.from_numpy(counts.words), persistent=False)
         self.register_buffer("counts", torch.from_numpy(counts.counts), persistent=False)
         self.words: Tensor
@@ -127,9 +128,7 @@ class EmbeddedTopics(nn.Module):
         )
 
     @torch.no_grad()
-    def topics(
-        self, centers: Tensor, labels: Tensor, weights: Tensor, vocabulary: Sequence[str], n_words: int = TOP_WORDS
-    ) -> list[list[Topic]]:
+    def topics(self, centers: Tensor, labels: Tensor, weights: Tensor, n_words: int = TOP_WORDS) -> list[list[Topic]]:
         """For each cluster its topics, the most common first."""
         beta = self.topic_words(centers)
         proportions = torch.cat([self.proportions(rows)[0].softmax(dim=-1) for rows in _blocks(labels)])
@@ -145,8 +144,8 @@ class EmbeddedTopics(nn.Module):
             )
             topics = []
             for t in share.argsort(descending=True).tolist():
-                best = beta[k, t].topk(min(n_words, len(vocabulary)))
-                names = tuple(vocabulary[i] for i in best.indices.tolist())
+                best = beta[k, t].topk(min(n_words, len(self._vocabulary)))
+                names = tuple(self._vocabulary[i] for i in best.indices.tolist())
                 topics.append(Topic(names, tuple(best.values.tolist()), float(share[t])))
             listed.append(topics)
         return listed
@@ -168,14 +167,16 @@ def negative_elbo(
 ) -> Tensor:
     """Eq. 15 a word, each text decoded by the mixture of its clusters' topics; mean over texts with any word."""
     theta = (mean + noise * (log_variance / 2).exp()).softmax(dim=-1)  # Eq. 14
-    mixture = (assignments[:, :, None] * theta[:, None, :]).flatten(1) @ beta.flatten(0, 1)  # sum_k o_ik beta_k theta_i
+    mixture = (assignments[:, :, None] * theta[:, None, :]).flatten(1) @ beta.flatten(
+        0, 1
+    )  # Eq. 12-13, sum over k of o_ik
     tiny = torch.finfo(mixture.dtype).tiny
     likelihood = (counts * mixture.gather(1, words).clamp_min(tiny).log()).sum(dim=1)  # Eq. 13
     divergence = (mean.square() + log_variance.exp() - log_variance - 1).sum(dim=1) / 2
     lengths = counts.sum(dim=1)
     texts = (divergence - likelihood) / lengths.clamp_min(1)  # Eq. 15
     known = weights * (lengths > 0)
-    return (texts * known).sum() / known.sum().clamp_min(tiny)
+    return (texts * known).sum() / known.sum().clamp_min(tiny)  # Eq. 15, mean over texts
 
 
 class LatentReconstruction(nn.Module):

@@ -20,7 +20,7 @@ from coterie.methods.training import Start, TrainedMethod
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
-# One for the head where it must be trained, and the paper's ten.
+# One for the head, and the paper's ten.
 EPOCHS = 11
 
 
@@ -89,8 +89,9 @@ class UFTC(TrainedMethod):
         Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`. ``pooling="cls"`` is the
         paper's "w/o average pooling".
     training:
-        Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`; the epochs
-        of the head are part of ``max_epochs``.
+        Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`;
+        ``max_epochs`` counts ``head_epochs`` too, whether or not a head must be trained. A configuration of your own
+        replaces all of the method's; ``set_params(training__max_steps=4)`` changes one.
     random_state:
         Seed of everything.
 
@@ -111,15 +112,16 @@ class UFTC(TrainedMethod):
       ``alpha``. ``normalize=False, alpha=1`` is the paper's form.
     - Eq. 2 is a mean over the batch, not a sum over the corpus. One masked pass serves both losses, and a masked
       token always becomes the mask token.
-    - Adam with a constant rate, larger batches at a higher rate, length 64. The stop also watches Eq. 4's labels.
+    - Adam (the paper does not say) at the paper's rate, centres at 5e-4; batches of 128, not 16, and at most 1,000
+      steps, for time; length 64. The stop watches Eq. 4's labels.
     - Duplicate texts are used once, weighted by their count in every mean and in Eq. 5.
     The experiments/ folder holds the paper's own settings.
 
     Examples
     --------
-    >>> from coterie import UFTC, TrainingConfig
+    >>> from coterie import UFTC
     >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
-    >>> model = UFTC(n_clusters=2, training=TrainingConfig(max_steps=4)).fit(texts)
+    >>> model = UFTC(n_clusters=2).set_params(training__max_steps=4).fit(texts)
     >>> model.labels_
     array([0, 0, 0, 1, 1])
     """
@@ -184,7 +186,8 @@ class UFTC(TrainedMethod):
                 stages.append(Stage("masked_head", HeadTraining(masked), epochs=self.head_epochs, stops=False))
         counts = torch.tensor(start.counts)
         joint = UFTCObjective(start.centers, counts, self.alpha, self._radius, masked)
-        rest = max(1, (self.training.max_epochs or EPOCHS) - (self.head_epochs if stages else 0))
+        # With and without a head to train, the joint stage is as long.
+        rest = max(1, (self.training.max_epochs or EPOCHS) - self.head_epochs)
         return [*stages, Stage("joint", joint, epochs=rest, by_head=True)]
 
     def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
@@ -192,7 +195,9 @@ class UFTC(TrainedMethod):
             return super()._conclude(start, objective, embeddings, final)
         centers = (objective.centers.detach() / objective.radius).cpu().numpy()
         features = embeddings.cpu().numpy()
-        return Learned(features, centers, initial_labels=start.labels, kmeans_labels=final.labels)  # nearest is Eq. 4
+        return Learned(
+            features, centers, initial_labels=start.labels, kmeans_labels=final.labels
+        )  # Eq. 4: nearest centre
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         return student_t_from_distances(self._radius**2 * distances, self.alpha)  # Eq. 3

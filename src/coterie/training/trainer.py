@@ -21,6 +21,7 @@ from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
 from coterie.training.history import History, Snapshot
 from coterie.training.objective import Batch, LossTerms, Objective, Stage, TokenView
+from coterie.training.parameters import frozen, mean_change
 from coterie.training.stopping import LabelWatch
 from coterie.training.views import Views
 
@@ -104,7 +105,7 @@ class Trainer:
         self.encoder.eval()
         if self._real_tokens:
             self.history.padding = self._padded_tokens / self._real_tokens
-        self.history.encoder_change = _mean_change(before, list(self.encoder.parameters()))
+        self.history.encoder_change = mean_change(before, list(self.encoder.parameters()))
         return self.history
 
     def embed_corpus(self) -> Tensor:
@@ -120,7 +121,7 @@ class Trainer:
                 callback.on_stage_start(stage.name, total)
             objective = stage.objective.to(self.device)
             objective.start(self.embed_corpus)
-            with _frozen(self.encoder if not objective.trains_encoder else None):
+            with frozen(self.encoder if not objective.trains_encoder else None):
                 reason = self._epochs(stage, objective, self._optimizer(objective), total)
         except KeyboardInterrupt:
             pass  # keep what was learned so far
@@ -142,7 +143,8 @@ class Trainer:
         while done < total:
             began = time.perf_counter()
             if config.fresh_views or self._epoch == first_epoch:
-                self.views.draw(objective.views, self._epoch)
+                # Views that are drawn once are the same in every stage.
+                self.views.draw(objective.views, self._epoch if config.fresh_views else 0)
             objective.refresh(self.embed_corpus)
             self._epoch += 1
             batches = training_batches(self.views.lengths, self._batch_size, config.length_pool, self._generator)
@@ -330,23 +332,3 @@ def seeded(seed: int) -> Iterator[None]:
         finally:
             if mps_state is not None:
                 torch.mps.set_rng_state(mps_state)
-
-
-@contextmanager
-def _frozen(module: nn.Module | None) -> Iterator[None]:
-    """Without gradients for ``module``: also what others share with it gets none."""
-    parameters = [] if module is None else [each for each in module.parameters() if each.requires_grad]
-    for each in parameters:
-        each.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for each in parameters:
-            each.requires_grad_(True)
-
-
-@torch.no_grad()
-def _mean_change(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
-    """Mean absolute difference, number by number."""
-    total = sum(float((old - new).abs().sum()) for old, new in zip(before, after, strict=True))
-    return total / sum(old.numel() for old in before)

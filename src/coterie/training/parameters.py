@@ -1,0 +1,29 @@
+"""Holding parameters still, and how far they moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+@contextmanager
+def frozen(module: nn.Module | None) -> Iterator[None]:
+    """Without gradients for ``module``: also what others share with it gets none."""
+    parameters = [] if module is None else [each for each in module.parameters() if each.requires_grad]
+    for each in parameters:
+        each.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for each in parameters:
+            each.requires_grad_(True)
+
+
+@torch.no_grad()
+def mean_change(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
+    """Mean absolute difference, number by number."""
+    total = sum(float((old - new).abs().sum()) for old, new in zip(before, after, strict=True))
+    return total / sum(old.numel() for old in before)
