@@ -96,12 +96,14 @@ def test_clusters_json_describes_every_cluster(any_run: Path) -> None:
     content = read_json(any_run / "clusters.json")
     assert list(content) == ["clusters"]
     clusters = content["clusters"]
-    assert [cluster["id"] for cluster in clusters] == [0, 1, 2]
+    # A network that decides may leave a cluster empty; centres of these texts do not.
+    decides = read_json(any_run / "run.json")["method"] == "aecl"
+    assert [cluster["id"] for cluster in clusters] == [0, 1, 2][: len(clusters) if decides else 3]
     sizes = [cluster["size"] for cluster in clusters]
     assert sizes == sorted(sizes, reverse=True)
     assert sum(sizes) == len(TEXTS) - len(EMPTY)
     assigned = [int(c) for c in column(any_run / "assignments.csv", "cluster") if c != "-1"]
-    assert sizes == np.bincount(assigned, minlength=3).tolist()
+    assert sizes == np.bincount(assigned, minlength=len(clusters)).tolist()
     rows = read_rows(any_run / "assignments.csv")
     for cluster in clusters:
         described = {"id", "size", "share", "confidence", "keywords", "representatives"}

@@ -23,7 +23,7 @@ FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 # A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
     # A vocabulary of so few texts.
-    "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None},
+    "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
     "aecl": {
         "stage_1": 1,
         "stage_2": 60,

@@ -58,6 +58,7 @@ NONSENSE: dict[str, list[Any]] = {
     "min_df": ["some", None, 0, 1.5],
     "max_df": ["some", None, 0, 1.5, math.nan],
     "topic_learning_rate": ["slow", None, 0, math.nan],
+    "topic_steps": ["long", None, -1, 1.5],
     "printed_contrast": ["sometimes", None],
     # ClusterBERT
     "decoder_epochs": ["long", None, -1, 1.5],

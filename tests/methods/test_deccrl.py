@@ -33,6 +33,7 @@ FORMS = pytest.mark.parametrize(
 
 def _method(folder: Path, *, n_clusters: int = 3, training: dict[str, Any] | None = None, **settings: Any) -> DECCRL:
     chosen = {"batch_size": 10, "max_epochs": 2, "precision": "float32", "learning_rate": 3e-3, **(training or {})}
+    settings = {"topic_steps": 0, **settings}
     return DECCRL(n_clusters, encoder=str(folder), device="cpu", training=TrainingConfig(**chosen), **settings)
 
 
@@ -264,9 +265,37 @@ def test_an_empty_cluster_has_topics_of_equal_shares(tiny_encoder: Path, monkeyp
     _method(tiny_encoder, n_topics=2, training={"max_steps": 1}).fit(TEXTS)
     guide = kept[0].guide
     assert isinstance(guide, EmbeddedTopics)
-    names = [str(i) for i in range(len(guide.vectors))]
-    listed = guide.topics(kept[0].centers, torch.zeros(30, dtype=torch.long), torch.ones(30), names)
+    listed = guide.topics(kept[0].centers, torch.zeros(30, dtype=torch.long), torch.ones(30))
     assert [topic.share for topic in listed[2]] == [0.5, 0.5]
+
+
+def test_topics_trained_alone_change_the_topics_and_nothing_else(tiny_encoder: Path) -> None:
+    short, long = (_method(tiny_encoder, n_topics=3, topic_steps=steps).fit(TEXTS) for steps in (0, 150))
+    np.testing.assert_array_equal(short.labels_, long.labels_)
+    np.testing.assert_array_equal(short.cluster_centers_, long.cluster_centers_)
+    np.testing.assert_array_equal(short.transform(TEXTS), long.transform(TEXTS))
+    assert short.history_.steps == long.history_.steps
+    assert [[t.words for t in c] for c in short.topics_] != [[t.words for t in c] for c in long.topics_]
+
+
+def test_topics_trained_alone_tell_themselves_apart(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The likelihood of the words rises, and the topics of a cluster differ."""
+    kept = _keep_objective(monkeypatch)
+    ends = []
+    for steps in (0, 200):
+        _method(tiny_encoder, n_topics=3, topic_steps=steps, topic_learning_rate=0.01).fit(TEXTS)
+        guide = kept[-1].guide
+        assert isinstance(guide, EmbeddedTopics)
+        embeddings = torch.from_numpy(_method(tiny_encoder, topic_steps=0).fit(TEXTS).transform(TEXTS))
+        guide.eval()
+        with torch.no_grad():
+            o = kept[-1].head_probabilities(embeddings)
+            loss = guide.loss(o, kept[-1].centers, torch.arange(30), torch.ones(30))
+            beta = guide.topic_words(kept[-1].centers)
+        apart = (beta[:, 0] - beta[:, 1]).abs().sum(dim=-1).mean()
+        ends.append((float(loss), float(apart)))
+    assert ends[1][0] < 0.95 * ends[0][0]
+    assert ends[1][1] > 3 * ends[0][1]
 
 
 def test_a_fit_without_topics_forgets_those_of_the_fit_before(tiny_encoder: Path) -> None:

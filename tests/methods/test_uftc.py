@@ -110,7 +110,7 @@ def test_a_model_with_a_head_keeps_it(with_head: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(MaskedWords, "__init__", spy)
     model = _method(with_head).fit(TEXTS)
     assert list(model.history_.stop_reasons) == ["joint"]
-    assert len(model.history_.steps) == 12
+    assert len(model.history_.steps) == 9
     assert not any("no masked-language head" in note for note in model.notes_)
     stored = load_file(with_head / "model.safetensors")["cls.predictions.transform.dense.weight"]
     assert torch.equal(heads[0]["dense.weight"], stored)
@@ -193,10 +193,10 @@ def test_without_the_masked_loss_nothing_is_masked(
     for folder in (tiny_encoder, without_mask_token):
         model = _method(folder, masked_loss=False).fit(TEXTS)
         assert list(model.history_.stop_reasons) == ["joint"]
-        assert len(model.history_.steps) == 12
+        assert len(model.history_.steps) == 9
         assert all(set(record) == {"stage", "epoch", "step", "loss", "cluster"} for record in model.history_.steps)
         assert np.array_equal(model.predict(TEXTS), model.labels_)
-    assert len(seen) == 24
+    assert len(seen) == 18
     for objective, batch, _ in seen:
         assert objective.masked is None
         assert all(torch.equal(view.ids, view.original_ids) for view in batch.token_views)

@@ -13,10 +13,13 @@ from torch import Tensor, nn
 from coterie.errors import InputError
 from coterie.losses.nt_xent import weighted_mean
 from coterie.methods.networks import linear
+from coterie.training.objective import Batch, EmbedCorpus, LossTerms, Objective
 from coterie.types import Topic
 
 HIDDEN = 800
 TOP_WORDS = 4
+# Length of the topic vectors against that of the cluster centres, when topics are trained alone.
+TOPIC_SPREAD = 2.0
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,36 @@ def negative_elbo(
     texts = (divergence - likelihood) / lengths.clamp_min(1)  # Eq. 15
     known = weights * (lengths > 0)
     return (texts * known).sum() / known.sum().clamp_min(tiny)  # Eq. 15, mean over texts
+
+
+class TopicsAlone(Objective):
+    """Eq. 15 with encoder, centres and assignments at rest: the topics of clusters that no longer move."""
+
+    views = ()
+    trains_encoder = False
+
+    def __init__(self, guide: EmbeddedTopics, centers: Tensor, assignments: Tensor, learning_rate: float) -> None:
+        super().__init__()
+        self.guide = guide
+        self._learning_rate = learning_rate
+        self.register_buffer("centers", centers.detach().clone(), persistent=False)
+        self.register_buffer("assignments", assignments.detach(), persistent=False)
+        self.centers: Tensor
+        self.assignments: Tensor
+
+    def own_rates(self) -> dict[str, float]:
+        return {"guide": self._learning_rate}
+
+    @torch.no_grad()
+    def start(self, embed_corpus: EmbedCorpus) -> None:
+        """As long as the centres at least, so that topics of one cluster differ by more than a shade."""
+        topics = self.guide.topic_vectors
+        length = TOPIC_SPREAD * self.centers.norm(dim=1).mean()
+        topics.mul_(length / topics.norm(dim=1, keepdim=True).clamp_min(1e-12))
+
+    def loss(self, batch: Batch) -> LossTerms:
+        topics = self.guide.loss(self.assignments[batch.rows], self.centers, batch.rows, batch.weights)
+        return LossTerms(topics, topics=topics)
 
 
 class LatentReconstruction(nn.Module):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 
@@ -20,3 +22,20 @@ class Projector(nn.Sequential):
 
     def __init__(self, dimension: int, generator: torch.Generator, output: int = 128) -> None:
         super().__init__(linear(dimension, dimension, generator), nn.ReLU(), linear(dimension, output, generator))
+
+
+def principal_components(embeddings: NDArray[np.float32], counts: NDArray[np.int64], most: int) -> nn.Linear:
+    """A linear layer onto the (weighted) principal components, at most ``most`` of them."""
+    wide = embeddings.astype(np.float64)
+    share = counts / counts.sum()
+    mean = share @ wide
+    centred = wide - mean
+    values, vectors = np.linalg.eigh((centred * share[:, None]).T @ centred)
+    kept = vectors[:, np.argsort(-values)[: min(most, len(mean))]]
+    # The sign of a component is arbitrary: the largest entry is made positive, so that machines agree.
+    kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
+    layer = nn.utils.skip_init(nn.Linear, len(mean), kept.shape[1])
+    with torch.no_grad():
+        layer.weight.copy_(torch.from_numpy(kept.T))
+        layer.bias.copy_(torch.from_numpy(-(mean @ kept)))
+    return layer

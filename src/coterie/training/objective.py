@@ -78,7 +78,8 @@ class Objective(nn.Module, ABC):
     """The trainable parts of a method beside the encoder, and its loss.
 
     ``views`` names the versions of each text that ``loss`` wants: ``"original"``, or any other name, for which
-    the method supplies an augmenter. A name may stand twice: the copies differ by dropout.
+    the method supplies an augmenter. A name may stand twice: the copies differ by dropout. Without any view the
+    encoder is not asked.
     """
 
     views: tuple[str, ...]

@@ -195,7 +195,7 @@ class Trainer:
             if objective.needs_token_states:
                 embeddings, token_views = self._by_token(objective, rows)
             else:
-                embeddings = self._by_sentence(objective, rows)
+                embeddings = self._by_sentence(objective, rows) if objective.views else ()
         # The losses run outside autocast: their exponentials and logarithms want float32.
         return objective.loss(
             Batch(
