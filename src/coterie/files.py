@@ -1,10 +1,11 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and where to keep what can be made again."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,3 +58,18 @@ def whole_file(target: Path) -> Iterator[IO[str]]:
 def write_json(path: Path, content: Any) -> None:
     """JSON as people read it: indented, UTF-8, a newline at the end."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def user_cache() -> Path:
+    """The user's folder for what can be fetched or made again; ``$COTERIE_CACHE`` moves it."""
+    if os.environ.get("COTERIE_CACHE"):
+        return Path(os.environ["COTERIE_CACHE"]).expanduser()
+    if os.environ.get("XDG_CACHE_HOME"):
+        base = Path(os.environ["XDG_CACHE_HOME"])
+    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        base = Path(os.environ["LOCALAPPDATA"])
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "coterie"

@@ -10,7 +10,6 @@ import hashlib
 import http.client
 import logging
 import os
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -25,6 +24,7 @@ from coterie.datasets.cards import DatasetCard, dataset_card
 from coterie.datasets.sources import CONVERTERS, Table, read_csv, write_csv
 from coterie.encoders.weights import is_offline
 from coterie.errors import DatasetNotFoundError, SettingError
+from coterie.files import user_cache
 
 logger = logging.getLogger(__name__)
 
@@ -101,17 +101,7 @@ def find_dataset(name: str) -> Path | None:
 
 def cache_folder() -> Path:
     """The folder that fetched data sets are kept in; ``$COTERIE_CACHE`` moves it."""
-    if os.environ.get("COTERIE_CACHE"):
-        return Path(os.environ["COTERIE_CACHE"]).expanduser() / "datasets"
-    if os.environ.get("XDG_CACHE_HOME"):
-        base = Path(os.environ["XDG_CACHE_HOME"])
-    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        base = Path(os.environ["LOCALAPPDATA"])
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path.home() / ".cache"
-    return base / "coterie" / "datasets"
+    return user_cache() / "datasets"
 
 
 def fetch_dataset(name: str, *, force: bool = False) -> Path:

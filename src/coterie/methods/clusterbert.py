@@ -273,10 +273,6 @@ class ClusterBERT(TrainedMethod):
     def _augmenters(self) -> dict[str, Augmenter]:
         return {NOISED: WordDeletion(self.noise)}
 
-    @property
-    def _radius(self) -> float:
-        return self.radius if self.encoder_.settings.normalize else 1.0
-
     def _stages(self, start: Start) -> list[Stage]:
         decoder = SentenceDecoder(start.encoder, start.seed)
         rates = (self.training.learning_rate, self.training.head_learning_rate)

@@ -268,10 +268,6 @@ class SCCL(ContrastiveMethod):
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         return student_t_from_distances(self._radius**2 * distances, self.alpha)  # Eq. 3
 
-    @property
-    def _radius(self) -> float:
-        return self.radius if self.encoder_.settings.normalize else 1.0
-
     def _head_centers(self, objective: Objective) -> NDArray[np.float32] | None:
         for module in objective.modules():
             if isinstance(module, Clustering):

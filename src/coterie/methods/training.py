@@ -80,6 +80,7 @@ class TrainedMethod(EncoderMethod):
     """
 
     final_kmeans: str = "best"
+    radius: float = 1.0
     training: TrainingConfig
 
     snapshots_: list[Snapshot]
@@ -119,6 +120,11 @@ class TrainedMethod(EncoderMethod):
             raise SettingError(f"training={self.training!r} must be a TrainingConfig")
         self.training.check()
         check_choice("final_kmeans", self.final_kmeans, FINAL_KMEANS)
+
+    @property
+    def _radius(self) -> float:
+        """What unit vectors are scaled by before a clustering loss sees them; other vectors are left alone."""
+        return self.radius if self.encoder_.settings.normalize else 1.0
 
     def _accepts_embeddings(self) -> str | None:
         return f"{type(self).__name__} trains the encoder on the texts; use FrozenEncoder for fixed vectors"

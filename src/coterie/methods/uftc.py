@@ -171,10 +171,6 @@ class UFTC(TrainedMethod):
         if self.masked_loss:
             check_mask_token(encoder)
 
-    @property
-    def _radius(self) -> float:
-        return self.radius if self.encoder_.settings.normalize else 1.0
-
     def _stages(self, start: Start) -> list[Stage]:
         stages = []
         masked = None

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie import files
 from coterie.errors import InputError
 from coterie.text.augmentation import cache
 from coterie.text.augmentation.base import Augmenter, check_changes, unchanged_share
@@ -133,7 +134,7 @@ def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("darwin", "Library/Caches/coterie/augmentations"),
         ("win32", "local/coterie/augmentations"),
     ):
-        monkeypatch.setattr(cache.sys, "platform", platform)
+        monkeypatch.setattr(files.sys, "platform", platform)
         assert cache_folder().as_posix().endswith(ending)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "coterie" / "augmentations"

@@ -7,8 +7,6 @@ import hashlib
 import io
 import json
 import logging
-import os
-import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from coterie import __version__
-from coterie.files import whole_file
+from coterie.files import user_cache, whole_file
 from coterie.text.augmentation.base import Augmenter
 
 logger = logging.getLogger(__name__)
@@ -63,17 +61,7 @@ def is_cached(
 
 def cache_folder() -> Path:
     """The folder that augmented texts are kept in; ``$COTERIE_CACHE`` moves it."""
-    if os.environ.get("COTERIE_CACHE"):
-        return Path(os.environ["COTERIE_CACHE"]).expanduser() / "augmentations"
-    if os.environ.get("XDG_CACHE_HOME"):
-        base = Path(os.environ["XDG_CACHE_HOME"])
-    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        base = Path(os.environ["LOCALAPPDATA"])
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path.home() / ".cache"
-    return base / "coterie" / "augmentations"
+    return user_cache() / "augmentations"
 
 
 def _key(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int]) -> str:
