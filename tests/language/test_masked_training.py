@@ -195,7 +195,9 @@ def test_the_seed_decides_what_the_head_learns(tiny_encoder: Path) -> None:
 
 
 def test_short_texts_that_are_seldom_masked_train_all_the_same(encoder: TransformerEncoder) -> None:
-    train_masked_head(encoder, _head(encoder), ["parcel", "refund", "login"], mask_ratio=0.01, epochs=3)
+    head = _head(encoder)
+    train_masked_head(encoder, head, ["parcel", "refund", "login"], mask_ratio=0.01, epochs=3)
+    assert all(torch.isfinite(parameter).all() for parameter in head.parameters())
 
 
 def test_the_objective_of_the_head(encoder: TransformerEncoder) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.assignment import near_ties
@@ -25,7 +25,7 @@ from coterie.methods.aecl_losses import (
     pseudo_label_loss,
     similarity_guided,
 )
-from coterie.methods.aecl_networks import ATTENTIONS, AttentionHead
+from coterie.methods.aecl_networks import ATTENTIONS, AttentionHead, PseudoLabels
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
 from coterie.methods.training import Start, head_labels
@@ -37,15 +37,6 @@ CONTRASTS = ("similarity", "instance", "confidence", "plain")
 BLOCK = 4_096
 # Two clusters whose probabilities are this near, as logarithms, could swap by the rounding of a batch.
 TIE = 1e-3
-
-
-class PseudoLabels(nn.Module):
-    """The k-means label of every text, on the device, for all stages."""
-
-    def __init__(self, labels: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("labels", labels, persistent=False)
-        self.labels: Tensor
 
 
 class AECLObjective(Objective):
@@ -78,26 +69,33 @@ class AECLObjective(Objective):
             return None
         return self.head.in_batches(embeddings, self._settings.training.batch_size_for(len(embeddings)))
 
+    @torch.no_grad()
+    def _told(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
+        """The head's labels and whether it is sure of them, read without its dropout."""
+        told = self.head.settled_probabilities(embeddings)
+        return told.argmax(dim=1), told.amax(dim=1) >= self._settings.threshold  # Eq. 4
+
     def loss(self, batch: Batch) -> LossTerms:
         s, weights = self._settings, batch.weights
         v0, v1 = batch.embeddings
         z0, z1 = self.head.projector(v0), self.head.projector(v1)
         (h0, s0), (h1, s1) = self.head.attention(z0), self.head.attention(z1)  # Eq. 1-3
-        with torch.no_grad():
-            told = self.head.settled_probabilities(v0)
-        head_labels, confident = told.argmax(dim=1), told.amax(dim=1) >= s.threshold  # Eq. 4
-        labels = head_labels if self.stage == 3 else self.pseudo_labels.labels[batch.rows]
+        if self.stage == 3:
+            labels, trusted = self._told(v0)  # Eq. 4
+        else:
+            labels = self.pseudo_labels.labels[batch.rows]
+            trusted = torch.ones_like(labels, dtype=torch.bool)
         if s.contrast in {"similarity", "instance"}:
             guide = ((h0, s0), (h1, s1)) if s.contrast == "similarity" else None
             instance = similarity_guided(z0, z1, labels, s.tau_instance, weights, guide)  # Eq. 6-9
         else:
+            head_labels, confident = self._told(v0)
             alike = confident if s.contrast == "confidence" else torch.zeros_like(confident)
             instance = confidence_contrast(z0, z1, head_labels, alike, s.tau_instance, weights)
         if self.stage == 1:
             return LossTerms(total=instance, instance=instance)
         self.head.learned = True
         logits1 = self.head.classifier(h1)
-        trusted = confident if self.stage == 3 else torch.ones_like(confident)
         pseudo = pseudo_label_loss(logits1, labels, trusted, weights)  # Eq. 12
         if self.stage == 2:
             return LossTerms(s.lambda1 * instance + s.lambda2 * pseudo, instance=instance, pseudo=pseudo)  # Eq. 14
@@ -115,7 +113,7 @@ class AECLObjective(Objective):
             pseudo=pseudo,
             entropy=entropy,
             balance=balance,
-            confident=weighted_mean(confident.float(), weights),
+            confident=weighted_mean(trusted.float(), weights),
         )
 
 

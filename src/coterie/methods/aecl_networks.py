@@ -63,6 +63,15 @@ class SampleAttention(nn.Module):
         return self.norms[1](inner + self.dropout(self.feed_forward(inner)))
 
 
+class PseudoLabels(nn.Module):
+    """The k-means label of every text, on the device, for all stages."""
+
+    def __init__(self, labels: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("labels", labels, persistent=False)
+        self.labels: Tensor
+
+
 class AttentionHead(nn.Module):
     """Projector G_z, attention G_h and classifier G_p: from the encoder's output to cluster logits."""
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.checks import check_number, check_whole
-from coterie.text.augmentation.base import Augmenter, words_to_change
+from coterie.text.augmentation.synonyms import WithSynonyms
 from coterie.text.augmentation.wordnet import English, look_up
-from coterie.text.words import SplitText, split_text
+from coterie.text.words import SplitText
 
 
 @dataclass(frozen=True)
-class RandomInsertion(Augmenter):
+class RandomInsertion(WithSynonyms):
     """Put a synonym of one of the text's words in at a random place, at least once.
 
     This happens as many times as ``ratio`` of the number of words; English stop words are not taken. A text none of
@@ -26,23 +24,8 @@ class RandomInsertion(Augmenter):
     candidates: how many of a word's synonyms, the commonest senses first, one is drawn from; None for all.
     """
 
-    ratio: float = 0.2
-    candidates: int | None = 10
-
-    def check(self) -> None:
-        check_number("ratio", self.ratio, above=0, below=1)
-        if self.candidates is not None:
-            check_whole("candidates", self.candidates, least=1)
-
-    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
-        self.check()
-        result = []
-        for text in texts:
-            split = split_text(text)
-            n = words_to_change(self.ratio, len(split.words))
-            longer = insert_synonyms(split, n, generator, self.candidates)
-            result.append(text if longer is None else longer)
-        return result
+    def _change(self, split: SplitText, n: int, generator: np.random.Generator) -> str | None:
+        return insert_synonyms(split, n, generator, self.candidates)
 
 
 def insert_synonyms(split: SplitText, n: int, generator: np.random.Generator, candidates: int | None) -> str | None:

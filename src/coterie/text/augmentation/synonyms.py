@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,33 @@ from coterie.text.words import SplitText, split_text
 
 
 @dataclass(frozen=True)
-class Synonyms(Augmenter):
+class WithSynonyms(Augmenter):
+    """What substitution and insertion of synonyms share: how many words, and from how many synonyms."""
+
+    ratio: float = 0.2
+    candidates: int | None = 10
+
+    def check(self) -> None:
+        check_number("ratio", self.ratio, above=0, below=1)
+        if self.candidates is not None:
+            check_whole("candidates", self.candidates, least=1)
+
+    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
+        self.check()
+        result = []
+        for text in texts:
+            split = split_text(text)
+            other = self._change(split, words_to_change(self.ratio, len(split.words)), generator)
+            result.append(text if other is None else other)
+        return result
+
+    @abstractmethod
+    def _change(self, split: SplitText, n: int, generator: np.random.Generator) -> str | None:
+        """The text with ``n`` synonyms; None if no word of it has any."""
+
+
+@dataclass(frozen=True)
+class Synonyms(WithSynonyms):
     """Put synonyms in the place of ``ratio`` of the words, at least of one.
 
     Synonyms are those of WordNet 3.0, which is English. Stop words are spared. An inflected word gets synonyms of its
@@ -32,23 +59,8 @@ class Synonyms(Augmenter):
     ['Where are the Inquiry?']
     """
 
-    ratio: float = 0.2
-    candidates: int | None = 10
-
-    def check(self) -> None:
-        check_number("ratio", self.ratio, above=0, below=1)
-        if self.candidates is not None:
-            check_whole("candidates", self.candidates, least=1)
-
-    def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
-        self.check()
-        result = []
-        for text in texts:
-            split = split_text(text)
-            n = words_to_change(self.ratio, len(split.words))
-            other = replace_by_synonyms(split, n, generator, self.candidates)
-            result.append(text if other is None else other)
-        return result
+    def _change(self, split: SplitText, n: int, generator: np.random.Generator) -> str | None:
+        return replace_by_synonyms(split, n, generator, self.candidates)
 
 
 def replace_by_synonyms(split: SplitText, n: int, generator: np.random.Generator, candidates: int | None) -> str | None:
