@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.errors import SettingError
+from coterie.errors import MissingExtraError, SettingError, require_extra
 
 WORD2VEC_EPOCHS = 20
 
@@ -28,10 +27,10 @@ def encoder_word_vectors(encoder: TransformerEncoder, words: Sequence[str]) -> N
 
 def check_word2vec() -> None:
     """Raise where gensim is not installed."""
-    if importlib.util.find_spec("gensim") is None:
-        raise SettingError(
-            "word_vectors='word2vec' needs gensim: pip install \"coterie[word2vec]\", or use 'encoder' or 'learned'"
-        )
+    try:
+        require_extra("gensim", "word2vec")
+    except MissingExtraError as error:
+        raise SettingError(f"word_vectors='word2vec': {error}; or use 'encoder' or 'learned'") from error
 
 
 def word2vec_vectors(

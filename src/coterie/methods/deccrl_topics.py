@@ -75,8 +75,8 @@ class EmbeddedTopics(nn.Module):
 
     Parameters
     ----------
-    words, counts:
-        Of all texts, see :class:`WordCounts`.
+    counts:
+        The words of all texts.
     vectors:
         rho, one row a word of the vocabulary; trained along where ``learned``.
     latent:
