@@ -31,7 +31,7 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
     if total > LARGEST:
         raise InputError(
             f"{linkage} linkage holds all pairwise distances and is limited to {LARGEST:,} texts; received {total:,}. "
-            "Use k-means, or fit on a sample and predict the rest"
+            "Use k-means, or learn on a sample and assign the rest: fit(..., sample=20000), --sample 20000"
         )
     dense = np.asarray(features.todense()) if issparse(features) else np.asarray(features)
     if linkage == "average":

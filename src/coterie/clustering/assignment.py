@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # Rows converted to float64 at a time.
 DISTANCE_BLOCK = 8_192
+# Cells of a table of rows and centres that is held at a time: 128 MiB in float64.
+TABLE_CELLS = 2**24
 
 
 def student_t_from_distances(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
@@ -19,9 +21,14 @@ def student_t_from_distances(squared_distances: NDArray[np.float64], alpha: floa
 
     ``q_k`` is proportional to ``(1 + d_k^2 / alpha) ** (-(alpha + 1) / 2)``.
     """
-    from scipy.special import softmax
-
-    return np.asarray(softmax(-(alpha + 1) / 2 * np.log1p(squared_distances / alpha), axis=-1))
+    # A softmax of logarithms, in one table: the power itself overflows for distant texts.
+    table = np.asarray(squared_distances / alpha)
+    np.log1p(table, out=table)
+    table *= -(alpha + 1) / 2
+    table -= table.max(axis=-1, keepdims=True)
+    np.exp(table, out=table)
+    table /= table.sum(axis=-1, keepdims=True)
+    return table
 
 
 def student_t(embeddings: Tensor, centers: Tensor, alpha: float = 1.0) -> Tensor:
@@ -49,6 +56,11 @@ def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
     return sharpened / sharpened.sum(-1, keepdim=True)
 
 
+def rows_at_a_time(n_centers: int) -> int:
+    """How many rows to compare with so many centres at once."""
+    return max(1, min(DISTANCE_BLOCK, TABLE_CELLS // n_centers))
+
+
 def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """Squared Euclidean distances, float64, of dense or sparse rows to ``centers``."""
     from scipy import sparse
@@ -62,7 +74,11 @@ def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDAr
         rows = features[begin : begin + DISTANCE_BLOCK].astype(np.float64)
         squares = rows.multiply(rows) if sparse.issparse(rows) else np.square(rows)
         norms = np.asarray(squares.sum(axis=1)).reshape(-1, 1)
-        result[begin : begin + DISTANCE_BLOCK] = norms - 2 * np.asarray(rows @ wide.T) + center_norms
+        part = result[begin : begin + DISTANCE_BLOCK]
+        part[:] = rows @ wide.T
+        part *= -2
+        part += norms
+        part += center_norms
     return np.maximum(result, 0, out=result)
 
 
@@ -79,8 +95,29 @@ def near_ties(distances: NDArray[np.float64], tolerance: float = 1e-4) -> NDArra
     """Rows whose nearest two centres are so close that rounding noise could decide between them."""
     if distances.shape[1] < 2:
         return np.zeros(0, dtype=np.int64)
-    two = np.partition(distances, 1, axis=1)[:, :2]
-    return np.flatnonzero(two[:, 1] - two[:, 0] < tolerance * (1 + two[:, 1]))
+    rows = np.arange(len(distances))
+    nearest = distances.argmin(axis=1)
+    first = distances[rows, nearest]
+    # Without the nearest the least is the second; a whole sort, or a copy, would take several times as long.
+    distances[rows, nearest] = np.inf
+    second = distances.min(axis=1)
+    distances[rows, nearest] = first
+    return np.flatnonzero(second - first < tolerance * (1 + second))
+
+
+def within_noise(
+    distances: NDArray[np.float64], features: NDArray[Any], gaps: NDArray[np.float64], noise: float
+) -> NDArray[np.int64]:
+    """Rows for which another centre than the nearest may be nearest, if every vector is off by ``noise`` of its length.
+
+    ``gaps`` are the distances between the centres. Moving a vector by e changes how much nearer one centre is than
+    another, in squared distances, by at most ``2 |e|`` times the gap between the two.
+    """
+    nearest = distances.argmin(axis=1)
+    lead = distances - distances[np.arange(len(distances)), nearest, None]
+    reach = 2 * noise * np.linalg.norm(features, axis=1, keepdims=True) * gaps[nearest]
+    lead[np.arange(len(distances)), nearest] = np.inf
+    return np.flatnonzero((lead <= reach).any(axis=1))
 
 
 def order_by_size(labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]) -> NDArray[np.int64]:

@@ -31,7 +31,20 @@ def kmeans(
     seed: int = 0,
     max_iter: int = 300,
 ) -> Partition:
-    """Lloyd's k-means with k-means++ restarts (scikit-learn's), or from the given ``init`` centres."""
+    """Lloyd's k-means with k-means++ restarts (scikit-learn's), or from the given ``init`` centres.
+
+    ``features`` are an array, a sparse matrix or a torch tensor; a tensor on a GPU is clustered there, by the same
+    steps (:mod:`coterie.clustering.device_kmeans`).
+    """
+    on_gpu = getattr(features, "is_cuda", None)  # None for what is no tensor; torch itself is not needed here
+    if on_gpu:
+        from coterie.clustering.device_kmeans import device_kmeans
+
+        return device_kmeans(
+            features, n_clusters, weights=weights, n_init=n_init, init=init, seed=seed, max_iter=max_iter
+        )
+    if on_gpu is not None:
+        features = features.detach().cpu().numpy()
     from sklearn.cluster import KMeans
 
     model = KMeans(
