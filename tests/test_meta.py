@@ -176,7 +176,7 @@ def test_no_pickles(path: Path) -> None:
 
 def test_one_place_computes_gradients() -> None:
     places = {_relative(path) for path in MODULES for call in _calls(path) if call.endswith(".backward")}
-    assert places == {"training/trainer.py"}
+    assert places == {"training/steps.py"}
 
 
 @every_module

@@ -26,9 +26,9 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
     "aecl": {
         "stage_1": 1,
-        "stage_2": 60,
+        "stage_2": 80,
         "stage_3": 1,
-        "training": replace(FAST_TRAINING, max_steps=124, max_epochs=62, head_learning_rate=5e-3),
+        "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
     },
 }
 

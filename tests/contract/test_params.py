@@ -85,6 +85,7 @@ TRAINING_NONSENSE: dict[str, list[Any]] = {
     "accumulate": ["2", 0],
     "precision": ["float8", None],
     "length_pool": ["8", 0],
+    "trainable_layers": [0, "all", 1.5],
     "check_every": ["2", -1],
     "tolerance": ["low", None, -0.1, 1.0, math.nan],
     "patience": ["2", 0],

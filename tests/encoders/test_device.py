@@ -36,8 +36,23 @@ def test_auto_precision_follows_the_hardware(monkeypatch: pytest.MonkeyPatch, na
     assert resolve_precision("auto", torch.device("mps")) == torch.float32
 
 
-def test_an_older_torch_cannot_be_asked_and_gets_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("flags", "dtype"), [("fpu avx512_bf16 sse", torch.bfloat16), ("amx_bf16", torch.bfloat16), ("avx2", torch.float32)]
+)
+def test_an_older_torch_cannot_be_asked_and_the_system_is(
+    monkeypatch: pytest.MonkeyPatch, flags: str, dtype: torch.dtype
+) -> None:
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: f"flags : {flags}\n")
+    assert resolve_precision("auto", CPU) == dtype
+
+
+def test_a_system_that_does_not_say_gets_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: object, **__: object) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    monkeypatch.setattr(Path, "read_text", nowhere)
     assert resolve_precision("auto", CPU) == torch.float32
 
 

@@ -13,12 +13,11 @@ from conftest import grouped_texts
 
 import coterie
 import coterie.methods.aecl as aecl_module
-import coterie.training.trainer as trainer_module
 from coterie import AECL, FrozenEncoder, TrainingConfig
 from coterie.errors import SettingError
 from coterie.methods.aecl import CONTRASTS
 from coterie.methods.aecl_networks import ATTENTIONS
-from coterie.training.trainer import Trainer
+from coterie.training.steps import Steps
 
 TEXTS, GROUPS = grouped_texts(60)
 FEW = TEXTS[:30]
@@ -350,7 +349,7 @@ def _named_like(labels: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     steps: list[int] = []
-    real = Trainer._train_step
+    real = Steps.take
 
     def unlucky(*arguments: Any) -> Any:
         steps.append(1)
@@ -358,7 +357,7 @@ def _interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(trainer_module.Trainer, "_train_step", unlucky)
+    monkeypatch.setattr(Steps, "take", unlucky)
 
 
 def test_interrupted_in_stage_1_it_is_k_means(

@@ -20,6 +20,7 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.methods.sccl import VARIANTS
 from coterie.training.objective import Batch
+from coterie.training.steps import Steps
 from coterie.training.stopping import LabelWatch
 from coterie.training.views import Views
 
@@ -171,7 +172,7 @@ def test_sequential_has_two_halves_with_centres_placed_anew(
 
 def test_head_labels_are_the_head_s_own_answer(tiny_encoder: Path) -> None:
     # A head that learns fast goes its own way.
-    model = _method(tiny_encoder, training={"head_learning_rate": 0.3, "max_epochs": 4}).fit(TEXTS)
+    model = _method(tiny_encoder, training={"head_learning_rate": 2.0, "max_epochs": 4}).fit(TEXTS)
     assert model.head_centers_ is not None
     assert model.head_centers_.shape == model.cluster_centers_.shape
     answer = squared_distances(model.transform(TEXTS), model.head_centers_).argmin(axis=1)  # argmax of Eq. 3
@@ -250,7 +251,7 @@ def test_the_last_kmeans_is_fresh_continued_or_the_better_of_both(
 
 def test_an_interruption_leaves_a_fitted_model(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = []
-    real = trainer_module.Trainer._train_step
+    real = Steps.take
 
     def third_time_unlucky(*arguments: Any) -> Any:
         steps.append(1)
@@ -258,7 +259,7 @@ def test_an_interruption_leaves_a_fitted_model(tiny_encoder: Path, monkeypatch: 
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(trainer_module.Trainer, "_train_step", third_time_unlucky)
+    monkeypatch.setattr(Steps, "take", third_time_unlucky)
     model = _method(tiny_encoder).fit(TEXTS)
     assert any("interrupted after 2 steps" in note for note in model.notes_)
     assert np.array_equal(model.predict(TEXTS), model.labels_)

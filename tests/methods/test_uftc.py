@@ -15,13 +15,13 @@ from reference import uftc_oracle as oracle
 from torch import Tensor
 
 import coterie
-import coterie.training.trainer as trainer_module
 from coterie import UFTC, TrainingConfig
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_training import MaskedWords
 from coterie.methods.uftc import UFTCObjective
 from coterie.training.objective import Batch
+from coterie.training.steps import Steps
 from coterie.training.trainer import Trainer
 
 TEXTS, GROUPS = grouped_texts(30)
@@ -127,10 +127,10 @@ def test_the_encoder_is_frozen_while_the_head_learns(tiny_encoder: Path, monkeyp
     snapshots: dict[str, list[Tensor]] = {}
     real = Trainer._run_stage
 
-    def spy(trainer: Trainer, stage: Any, total: int) -> None:
+    def spy(trainer: Trainer, stage: Any, *rest: Any) -> None:
         snapshots[f"before {stage.name}"] = [each.detach().clone() for each in trainer.encoder.parameters()]
         heads = [each.detach().clone() for each in stage.objective.masked.head.parameters()]
-        real(trainer, stage, total)
+        real(trainer, stage, *rest)
         snapshots[f"after {stage.name}"] = [each.detach().clone() for each in trainer.encoder.parameters()]
         moved = [not torch.equal(a, b) for a, b in zip(heads, stage.objective.masked.head.parameters(), strict=True)]
         assert all(moved)
@@ -317,7 +317,7 @@ def test_the_stop_watches_the_assignments_of_eq_4(tiny_encoder: Path) -> None:
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     steps: list[int] = []
-    real = Trainer._train_step
+    real = Steps.take
 
     def unlucky(*arguments: Any) -> Any:
         steps.append(1)
@@ -325,7 +325,7 @@ def _interrupt(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(trainer_module.Trainer, "_train_step", unlucky)
+    monkeypatch.setattr(Steps, "take", unlucky)
 
 
 def test_interrupted_while_the_head_learns_it_is_k_means(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,3 +94,12 @@ def test_a_summary_is_ready_for_json() -> None:
 def test_a_label_a_text_is_needed() -> None:
     with pytest.raises(InputError, match="2 texts but 3 labels"):
         describe_clusters(["a", "b"], [0, 1, 1])
+
+
+def test_rows_of_a_cluster_keep_their_order() -> None:
+    generator = np.random.default_rng(0)
+    texts = [f"word{i} thing{i}" for i in range(2_000)]
+    labels = generator.integers(0, 3, size=2_000)
+    for cluster in describe_clusters(texts, labels):
+        first = [texts[i] for i in np.flatnonzero(labels == cluster.id)[:3]]
+        assert cluster.representatives == tuple(first)

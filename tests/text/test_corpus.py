@@ -202,3 +202,11 @@ def test_other_containers(texts: object) -> None:
 
 def test_two_dimensional_array() -> None:
     assert "(1, 2)" in message_of(lambda: as_corpus(np.array([["a", "b"]])))
+
+
+def test_a_bad_cell_far_down_is_named() -> None:
+    texts: list[object] = ["fine"] * 10_000
+    for cell, words in ((3, "int 3"), ("a\0b", "NUL"), ("\ud83d", "half of a character pair")):
+        with pytest.raises(InputError, match=rf"row 9001 \(index 9000\).*{words}"):
+            as_corpus([*texts[:9_000], cell, *texts[9_001:]])
+    assert as_corpus([*texts, None, float("nan")]).texts == (*texts, "", "")

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie.errors import InputError, SettingError
+from coterie.text import lines
 from coterie.text.reading import iter_corpus, read_corpus
 
 TEXTS = ("plain", 'a "quoted", text', "two\nlines", "", "NA", "grüße 🎉", "plain")
@@ -302,3 +303,52 @@ def test_broken_gzip(tmp_path: Path) -> None:
     assert "gzip" in refusal(path)
     path.write_bytes(gzip.compress(b"text\n" + bytes(range(32, 127)) * 50)[:-20])
     assert "gzip" in refusal(path)
+
+
+# Blocks: a file is decoded in pieces that end with a line
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("ending", ["txt", "csv", "jsonl"])
+def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, ending: str) -> None:
+    texts = ("grüße", "", "a\x0b\u2028b", "🎉" * 30, "last")
+    if ending == "txt":
+        content = "".join(f"{text}\r\n" for text in texts).removesuffix("\r\n")
+    elif ending == "csv":
+        content = "text\n" + "".join(f'"{text}"\n' for text in texts).removesuffix("\n")
+    else:
+        content = "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
+    path = write(tmp_path / f"rows.{ending}", b"\xef\xbb\xbf" + content.encode())
+    monkeypatch.setattr(lines, "_BLOCK_BYTES", max(size, 3))
+    assert read_corpus(path).texts == texts
+
+
+@pytest.mark.parametrize("size", [3, 5, 16, 2**16])
+@pytest.mark.parametrize("gzipped", [False, True])
+def test_the_place_of_a_bad_byte_does_not_depend_on_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, gzipped: bool
+) -> None:
+    monkeypatch.setattr(lines, "_BLOCK_BYTES", size)
+    name = "rows.txt.gz" if gzipped else "rows.txt"
+    good = "\ufeffgrüße\none\ntwo\n".encode()
+    for bad, words in ((b"a\xff\n", "not UTF-8 (0xff"), (b"a\0b\n", "NUL byte")):
+        path = write(tmp_path / name, good + bad + b"end\n")
+        message = refusal(path)
+        assert f"line 4, byte {len(good) + 1}{' after decompression' if gzipped else ''}: {words}" in message
+        # What stands before it is given first.
+        stream = iter_corpus(path, chunk_rows=1)
+        assert [next(stream).texts[0] for _ in range(3)] == ["grüße", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['  {"text": "a"}', '{"text": "a"}  \t', '\t{"text": "a"}\r', '{"text": "a", "n": [1, {"x": null}]}'],
+)
+def test_white_space_around_an_object(tmp_path: Path, line: str) -> None:
+    assert read_corpus(write(tmp_path / "rows.jsonl", f"{line}\n")).texts == ("a",)
+
+
+def test_more_than_one_object_a_line(tmp_path: Path) -> None:
+    assert "row 1 (line 1): broken JSON at character 14: Extra data" in refusal(
+        write(tmp_path / "rows.jsonl", '{"text": "a"}{"text": "b"}\n')
+    )

@@ -12,7 +12,7 @@ import pytest
 import torch
 from conftest import grouped_texts
 from torch import Tensor, nn
-from training_helpers import PAIR, MeanGap, Recorder, Run, prepare
+from training_helpers import PAIR, MeanGap, Recorder, Run, prepare, spy_on_passes
 
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
@@ -25,7 +25,7 @@ STILL: dict[str, Any] = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "d
 
 @pytest.fixture
 def plain_descent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainer_module.torch.optim, "Adam", lambda groups, fused: torch.optim.SGD(groups))
+    monkeypatch.setattr(trainer_module.torch.optim, "Adam", lambda groups, **_: torch.optim.SGD(groups))
 
 
 class Tokens(MeanGap):
@@ -154,7 +154,7 @@ def test_a_frozen_encoder_is_left_as_it_is(tiny_encoder: Path, kind: type[Frozen
     run = prepare(tiny_encoder, views=(ORIGINAL,), learning_rate=0.1, head_learning_rate=0.1)
     run.objective = kind(run.encoder.dimension)
     modes: list[bool] = []
-    run.encoder.register_forward_hook(lambda module, given, result: modes.append(module.training))
+    spy_on_passes(run.encoder, lambda n_texts: modes.append(run.encoder.training))
     before = [each.detach().clone() for each in run.encoder.parameters()]
     point = run.objective.point.detach().clone()
     run.go()
@@ -167,7 +167,7 @@ def test_a_frozen_encoder_is_left_as_it_is(tiny_encoder: Path, kind: type[Frozen
 def test_the_encoder_trains_again_after_a_frozen_stage(tiny_encoder: Path) -> None:
     run = prepare(tiny_encoder, views=(ORIGINAL,), learning_rate=1e-3)
     modes: list[bool] = []
-    run.encoder.register_forward_hook(lambda module, given, result: modes.append(module.training))
+    spy_on_passes(run.encoder, lambda n_texts: modes.append(run.encoder.training))
     before = [each.detach().clone() for each in run.encoder.parameters()]
     run.go([Stage("frozen", Frozen(run.encoder.dimension)), Stage("joint", run.objective)])
     assert modes[:3] == [False] * 3 and modes[3:] == [True] * 3

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from training_helpers import PAIR, MeanGap, Recorder, prepare
+from training_helpers import PAIR, MeanGap, Recorder, prepare, spy_on_passes
 
 from coterie.errors import SettingError
 from coterie.training import trainer as trainer_module
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import ORIGINAL, Stage
 
-BUDGETS = "coterie.training.trainer.TOKENS_PER_TRAINING_FORWARD"
+BUDGETS = "coterie.training.steps.TOKENS_PER_TRAINING_FORWARD"
 
 
 @pytest.fixture
 def plain_descent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradient descent in place of Adam, whose steps blow rounding noise in a zero gradient up to full size."""
-    monkeypatch.setattr(trainer_module.torch.optim, "Adam", lambda groups, fused: torch.optim.SGD(groups))
+    monkeypatch.setattr(trainer_module.torch.optim, "Adam", lambda groups, **_: torch.optim.SGD(groups))
 
 
 def _assert_equal_parameters(first: list[np.ndarray], second: list[np.ndarray], atol: float) -> None:
@@ -197,7 +197,7 @@ def test_all_views_go_through_the_encoder_at_once_where_the_device_can(
     def forwards() -> list[int]:
         run = prepare(tiny_encoder)
         sizes: list[int] = []
-        run.encoder.register_forward_hook(lambda module, given, result: sizes.append(len(given[0])))
+        spy_on_passes(run.encoder, lambda n_texts: sizes.append(n_texts))
         run.go()
         return sizes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 from conftest import grouped_texts
-from torch import nn
+from torch import Tensor, nn
 
 from coterie.clustering.kmeans import kmeans
+from coterie.encoders.packed_bert import Layer
+from coterie.encoders.packing import Packed
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
@@ -86,6 +88,18 @@ class Run:
     def parameters(self) -> list[np.ndarray]:
         modules = (self.encoder, self.objective)
         return [p.detach().numpy().copy() for module in modules for p in module.parameters() if p.requires_grad]
+
+
+def spy_on_passes(encoder: TransformerEncoder, seen: Callable[[int], object]) -> None:
+    """Tell ``seen`` the number of texts of every pass through the encoder, padded or packed."""
+    real = encoder.forward_packed
+
+    def packed(texts: Packed, layers: list[Layer]) -> Tensor:
+        seen(texts.n_texts)
+        return real(texts, layers)
+
+    encoder.forward_packed = packed  # type: ignore[method-assign]
+    encoder.register_forward_hook(lambda module, given, result: seen(len(given[0])))
 
 
 def without_dropout(encoder: TransformerEncoder) -> TransformerEncoder:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput, TextColumn
+from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput, Sample, TextColumn
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
+    from coterie.methods.estimating import Estimate
     from coterie.text.corpus import Corpus
-    from coterie.training.history import Snapshot
 
 
 def fit(
@@ -26,6 +28,7 @@ def fit(
     seed: Annotated[
         int | None, typer.Option("--seed", help="The same seed gives the same clusters. [default: 0]")
     ] = None,
+    sample: Sample = None,
     output: RunOutput = Path("coterie-run"),
     overwrite: OverwriteRun = False,
     encoder: Annotated[str | None, typer.Option(help="A model's name or folder. [default: all-MiniLM-L6-v2]")] = None,
@@ -52,6 +55,8 @@ def fit(
 
     `coterie fit titles.csv -k 20 --set training.learning_rate=5e-6 --set training.max_epochs=20 -o run`
 
+    `coterie fit archive.csv.gz -k 100 --sample 100000 -o run`
+
     `coterie fit titles.csv -k 20 --config experiments/aecl/aecl_stackoverflow.yaml -o run`
 
     The folder holds **assignments.csv** (row, cluster, confidence, status, text), **clusters.json** (size, keywords,
@@ -71,10 +76,13 @@ def fit(
     if clusters is None:
         raise typer.BadParameter("how many clusters to make?", param_hint="--clusters / -k")
     seed = (given.seed or 0) if seed is None else seed
+    sample = given.sample if sample is None else sample
     info = find_method(method)
     settings = {**given.settings, **parse_settings(set_ or [])}
     # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
+    began = time.perf_counter()
     corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
+    reading = time.perf_counter() - began
     if encoder is not None:
         settings["encoder"] = encoder
     if snapshots:
@@ -82,23 +90,37 @@ def fit(
             raise SettingError(f"--snapshots needs a method that trains; {method} does not")
         settings["training.snapshot_every"] = snapshots
     model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
-    run(model, method, corpus, str(input), output, quiet)
+    run(model, method, corpus, str(input), output, quiet, sample=sample, seconds={"reading": reading})
 
 
-def run(model: ClusteringMethod, method: str, corpus: Corpus, source: str, output: Path, quiet: bool) -> None:
-    """Fit, write the run folder, and show what came out."""
+def run(
+    model: ClusteringMethod,
+    method: str,
+    corpus: Corpus,
+    source: str,
+    output: Path,
+    quiet: bool,
+    *,
+    sample: int | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> None:
+    """Fit, write the run folder, and show what came out; ``seconds`` is what earlier phases took."""
     from coterie.cli.run_folder import AssignmentWriter, versions
     from coterie.cli.tables import print_clusters
     from coterie.files import whole_folder, write_json
     from coterie.report.content import describe_clusters
 
     began = time.perf_counter()
-    model.check(corpus)
+    model.check(corpus, sample)
     if not quiet:
         typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
+    expected = None if quiet else _estimated(model, corpus, sample)
+    began = time.perf_counter()
     # The folder is opened first: a place that cannot be written to should not cost a training run.
     with whole_folder(output) as folder:
-        model.fit(corpus)
+        clock = _Clock(dict(seconds or {}))
+        model.fit(corpus, sample=sample)
+        clock.lap("fitting")
         summaries = describe_clusters(
             corpus.texts,
             model.labels_,
@@ -106,17 +128,21 @@ def run(model: ClusteringMethod, method: str, corpus: Corpus, source: str, outpu
             center_distance=model.center_distance_,
             topics=model.cluster_topics(),
         )
+        clock.lap("describing")
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
+        clock.lap("writing")
         write_json(folder / "clusters.json", {"clusters": [summary.to_dict() for summary in summaries]})
         model.save_pretrained(folder / "model")
-        _save_snapshots(model.history_.snapshots, corpus, folder)
+        _save_snapshots(model, corpus, folder)
+        clock.lap("saving")
         write_json(
             folder / "run.json",
             {
                 "method": method,
                 "settings": model.settings(),
                 "seed": model.seed_,
+                "sample": sample,
                 "input": {
                     "source": source,
                     "text_column": corpus.text_column,
@@ -129,7 +155,8 @@ def run(model: ClusteringMethod, method: str, corpus: Corpus, source: str, outpu
                 "notes": list(model.notes_),
                 "versions": versions(),
                 **model.provenance(),
-                "seconds": {"total": time.perf_counter() - began, **model.timings_},
+                "estimate": None if expected is None else asdict(expected),
+                "seconds": {"total": time.perf_counter() - began, **clock.seconds, **model.timings_},
                 "history": model.history_.to_dict(),
             },
         )
@@ -143,17 +170,55 @@ def run(model: ClusteringMethod, method: str, corpus: Corpus, source: str, outpu
         )
 
 
-def _save_snapshots(snapshots: list[Snapshot], corpus: Corpus, folder: Path) -> None:
-    """One safetensors file a snapshot, and which text each row is, for evaluation afterwards."""
+def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> Estimate | None:
+    """Tell how long it will take, where that is long enough to want to know."""
+    from coterie.cli.tables import in_words
+    from coterie.methods.estimating import estimate, worth_estimating
+
+    if not worth_estimating(model, corpus, sample):
+        return None
+    found = estimate(model, corpus, sample)
+    if found is None:
+        return None
+    gpu = f", {found.device_memory / 1e9:.1f} GB on the GPU" if found.device_memory else ""
+    typer.echo(
+        f"This will take about {in_words(found.seconds)} and {found.memory / 1e9:.1f} GB of memory{gpu} "
+        f"(estimated by a trial of {found.trial_seconds:.0f} s on this machine).",
+        err=True,
+    )
+    return found
+
+
+def _save_snapshots(model: ClusteringMethod, corpus: Corpus, folder: Path) -> None:
+    """One safetensors file a snapshot, and which of its texts each row is (-1: none), for evaluation afterwards."""
+    snapshots = model.history_.snapshots
     if not snapshots:
         return
+    import numpy as np
     from safetensors.numpy import save_file
 
     (folder / "snapshots").mkdir()
-    save_file({"distinct_index": corpus.distinct_index}, folder / "snapshots" / "rows.safetensors")
+    # Snapshots hold the texts that were learned on, in their order.
+    learned_on = model.initial_labels_ >= 0
+    index = np.full(len(corpus), -1, dtype=np.int64)
+    index[learned_on] = np.unique(corpus.distinct_index[learned_on], return_inverse=True)[1]
+    save_file({"distinct_index": index}, folder / "snapshots" / "rows.safetensors")
     for i, snapshot in enumerate(snapshots):
         save_file(
             {"embeddings": snapshot.embeddings, "labels": snapshot.labels},
             folder / "snapshots" / f"{i:03d}.safetensors",
             metadata={"stage": snapshot.stage, "epoch": str(snapshot.epoch), "step": str(snapshot.step)},
         )
+
+
+class _Clock:
+    """Seconds since the last lap, by name."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name] = now - self._last
+        self._last = now

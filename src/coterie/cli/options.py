@@ -19,3 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")]
 OverwriteRun = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same clusters.")]
+Sample = Annotated[
+    int | None,
+    typer.Option("--sample", help="Learn on so many distinct texts, drawn by the seed, and assign the others."),
+]

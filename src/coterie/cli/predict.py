@@ -10,6 +10,9 @@ import typer
 
 from coterie.cli.options import Device, IdColumn, Keep, TextColumn
 
+# Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
+CHUNK_ROWS = 32_768
+
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A run folder, or a model folder.")],
@@ -51,6 +54,7 @@ def predict(
         text_column=text_column or _column_of(run, input),
         id_column=id_column,
         keep_columns=listed_columns(keep or []),
+        chunk_rows=CHUNK_ROWS,
     )
     from coterie.methods.persistence import load
 

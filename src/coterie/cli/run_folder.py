@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from coterie.text.corpus import Corpus
 
 RUN_FILE = "run.json"
+# Rows formatted at a time.
+WRITTEN_AT_A_TIME = 8_192
 OWN_COLUMNS = ("row", "id", "cluster", "confidence", "status", "text")
 
 
@@ -57,27 +60,40 @@ class AssignmentWriter:
                 renamed = f"{renamed}_input"
             taken.add(renamed)
             header.append(renamed)
-        self._writer = csv.writer(_UnixLines(stream))
-        self._writer.writerow(header)
+        self._stream = stream
         self._rows = 0
+        self._write([header])
 
     def write(self, corpus: Corpus, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> None:
-        statuses = corpus.status
-        for i, text in enumerate(corpus.texts):
-            self._rows += 1
-            ids = [corpus.row_ids[i]] if self._has_ids else []
-            kept = [corpus.columns[name][i] for name in self._kept]
-            self._writer.writerow([self._rows, *ids, int(labels[i]), f"{confidence[i]:.4f}", statuses[i], text, *kept])
+        for begin in range(0, len(corpus), WRITTEN_AT_A_TIME):
+            some = slice(begin, begin + WRITTEN_AT_A_TIME)
+            texts = corpus.texts[some]
+            self._write(
+                zip(
+                    range(self._rows + 1, self._rows + 1 + len(texts)),
+                    *([corpus.row_ids[some]] if self._has_ids else []),
+                    labels[some].tolist(),
+                    [f"{each:.4f}" for each in confidence[some].tolist()],
+                    corpus.status[some],
+                    texts,
+                    *(corpus.columns[name][some] for name in self._kept),
+                    strict=True,
+                )
+            )
+            self._rows += len(texts)
+
+    def _write(self, rows: Iterable[Sequence[object]]) -> None:
+        records: list[str] = []
+        # Records end with a line feed, but the csv module quotes a carriage return only if its own line end holds one.
+        csv.writer(_Collector(records.append), lineterminator="\r\n").writerows(rows)
+        self._stream.write("".join([f"{record[:-2]}\n" for record in records]))
 
 
-class _UnixLines:
-    """Ends records with a line feed. The csv module quotes a carriage return only if its own line end holds one."""
+@dataclass(frozen=True)
+class _Collector:
+    """A stream for the csv module: what is written goes to a function as it is, without a method in between."""
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def write(self, record: str) -> int:
-        return self._stream.write(record.removesuffix("\r\n") + "\n")
+    write: Callable[[str], object]
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:

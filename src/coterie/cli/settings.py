@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
 
 # What a file may hold beside these: an experiment file tells of its paper, a run's run.json of the run.
-CONFIG_KEYS = ("method", "n_clusters", "seed", "settings")
+CONFIG_KEYS = ("method", "n_clusters", "seed", "sample", "settings")
 _REMARKS = {"paper", "dataset", "part", "published", "ablations", "remarks"}
 
 
@@ -27,10 +27,11 @@ class Config:
     clusters: int | None = None
     seed: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    sample: int | None = None
 
 
 def read_config(path: Path) -> Config:
-    """A YAML file with method, n_clusters, seed and settings; an experiment file; or the run.json of a run."""
+    """A YAML file with method, n_clusters, seed, sample and settings; an experiment file; or the run.json of a run."""
     import yaml
 
     try:
@@ -51,10 +52,11 @@ def read_config(path: Path) -> Config:
         settings |= {name if key is None else f"{name}.{key}": _number(each) for key, each in nested}
     clusters = settings.pop("n_clusters", content.get("n_clusters"))
     seed = settings.pop("random_state", content.get("seed"))
-    for name, value in (("n_clusters", clusters), ("seed", seed)):
+    sample = content.get("sample")
+    for name, value in (("n_clusters", clusters), ("seed", seed), ("sample", sample)):
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise SettingError(f"--config {path}: {name}={value!r} must be a whole number")
-    return Config(content.get("method"), clusters, seed, settings)
+    return Config(content.get("method"), clusters, seed, settings, sample)
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import torch
 
@@ -51,7 +52,11 @@ def _cpu_has_bfloat16() -> bool:
     try:
         capabilities = torch.cpu.get_capabilities()
     except AttributeError:  # torch before 2.13
-        return False
+        try:
+            flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+        except OSError:  # no Linux
+            return False
+        return "avx512_bf16" in flags or "amx_bf16" in flags
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,16 +19,24 @@ from torch import Tensor, nn
 from coterie.encoders.base import EncoderOutput
 from coterie.encoders.device import autocast
 from coterie.encoders.folder import SentenceSettings, check_settings, read_settings, write_settings
+from coterie.encoders.fused import Fused
+from coterie.encoders.light import load_light
+from coterie.encoders.packed_bert import Layer, can_pack, layer_weights, run_packed
+from coterie.encoders.packing import Packed, pack, padded, text_means
 from coterie.encoders.projection import PROJECTION_FOLDER, in_a_row, read_linear, write_linear
 from coterie.encoders.quiet import without_bars
-from coterie.encoders.tokens import DeviceTokens, TokenArrays, batches_by_tokens, tokenize
+from coterie.encoders.tokenizing import FEWEST_FOR_WORDS, TokenArrays, batches_by_tokens, tokenize, word_table
+from coterie.encoders.tokens import DeviceTokens
 from coterie.encoders.weights import find_weights
-from coterie.errors import ModelFolderError
+from coterie.encoders.word_table import WordTable
+from coterie.errors import ModelFolderError, SettingError
 
 logger = logging.getLogger(__name__)
 
-# Padded tokens in one forward pass when encoding: enough to fill the device, small enough for its caches.
+# Tokens in one forward pass when encoding: enough to fill the device, small enough for its caches.
 TOKENS_PER_FORWARD = {"cuda": 131_072, "mps": 16_384, "cpu": 4_096}
+# Texts tokenised at a time, while the ones before are on the device.
+TEXTS_AHEAD = 32_768
 
 
 class TransformerEncoder(nn.Module):
@@ -39,6 +49,10 @@ class TransformerEncoder(nn.Module):
         self.settings = settings
         self.origin = origin
         self.projection: nn.Linear | None = None
+        # The words of texts to come are those of texts before.
+        self._words: WordTable | None = None
+        # Other models go through their own, padded forward.
+        self.packs = can_pack(model)
         # Sentence embeddings are pooled from the token states: the model's own pooler never gets a gradient.
         pooler = dict(model.named_children()).get("pooler")
         if pooler is not None:
@@ -54,28 +68,19 @@ class TransformerEncoder(nn.Module):
         max_length: int | None = None,
         device: torch.device | None = None,
         local_files_only: bool = False,
+        light: bool = False,
     ) -> TransformerEncoder:
         """Load ``name`` from wherever its weights are (see :mod:`coterie.encoders.weights`), as float32.
 
         ``"auto"`` follows the model's own pooling and normalisation. ``max_length`` counts tokens; it is
-        lowered to what the model can take.
+        lowered to what the model can take. A ``light`` encoder embeds and can be saved, no more; it starts seconds
+        sooner, where the folder allows it.
         """
-        from transformers import AutoModel, AutoTokenizer
-
         check_settings(pooling, normalize, max_length)
         source = find_weights(name, local_files_only=local_files_only)
         logger.info("encoder %s from %s (%s)", name, source.origin, source.folder)
         folder = str(source.folder)
-        try:
-            # Weights that a file lacks are drawn at random: that must not move the user's generator.
-            with without_bars(), torch.random.fork_rng(devices=[]):
-                # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
-                model = AutoModel.from_pretrained(
-                    folder, dtype=torch.float32, local_files_only=True, use_safetensors=True
-                )
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        except Exception as error:  # transformers raises whatever its parsers do
-            raise ModelFolderError(f"{folder} cannot be loaded as an encoder: {_first_line(error)}") from error
+        model, tokenizer = (load_light(source.folder) if light else None) or _load_whole(folder)
         own = read_settings(source.folder, pooling)
         own_limit = own.max_length or tokenizer.model_max_length  # where newer sentence-transformers keep it
         settings = SentenceSettings(
@@ -99,6 +104,21 @@ class TransformerEncoder(nn.Module):
         self.projection = layer.to(self.device)
         self.settings = replace(self.settings, projection=PROJECTION_FOLDER)
 
+    def below(self, n_layers: int) -> list[nn.Module]:
+        """The word embeddings and all layers but the last ``n_layers``."""
+        embeddings = dict(self.model.named_children()).get("embeddings")
+        if embeddings is None or not self.n_layers:
+            raise SettingError(f"training.trainable_layers: {type(self.model).__name__} has no layers known here")
+        return [embeddings, *self._stack[: max(0, self.n_layers - n_layers)]]
+
+    @property
+    def _stack(self) -> nn.ModuleList:
+        return next((each for each in self.model.modules() if isinstance(each, nn.ModuleList)), nn.ModuleList())
+
+    @property
+    def n_layers(self) -> int:
+        return len(self._stack)
+
     @property
     def hidden_size(self) -> int:
         """Width of a token state."""
@@ -118,14 +138,24 @@ class TransformerEncoder(nn.Module):
         return int(self.tokenizer.pad_token_id or 0)
 
     def forward(self, ids: Tensor, mask: Tensor) -> EncoderOutput:
-        """Sentence embeddings of a padded batch."""
+        """Sentence embeddings and token states of a padded batch."""
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        sentences = self._pool(states, mask)
-        if self.settings.normalize:
-            sentences = nn.functional.normalize(sentences, dim=-1)
-        if self.projection is not None:
-            sentences = self.projection(sentences).float()
-        return EncoderOutput(sentences, states, mask)
+        return EncoderOutput(self._finished(self._pool(states, mask)), states, mask)
+
+    def forward_packed(self, packed: Packed, layers: list[Layer], fused: Fused | None = None) -> Tensor:
+        """Sentence embeddings of packed texts; ``layers`` come from :meth:`layer_weights`."""
+        states = run_packed(self.model, layers, packed, fused)
+        if self.settings.pooling == "mean":
+            return self._finished(text_means(states, packed))
+        if self.settings.pooling == "cls":
+            return self._finished(states[packed.chosen(packed.offsets[:-1]).long()])
+        table = packed.chosen(padded(states, packed))
+        lengths = packed.chosen(packed.offsets.diff()).unsqueeze(1)
+        return self._finished(self._pool(table, torch.arange(packed.longest, device=states.device) < lengths))
+
+    def layer_weights(self, dtype: torch.dtype) -> list[Layer]:
+        """The model's weights as :meth:`forward_packed` wants them; one set serves many passes."""
+        return layer_weights(self.model, dtype)
 
     def _pool(self, states: Tensor, mask: Tensor) -> Tensor:
         if self.settings.pooling == "cls":
@@ -135,13 +165,45 @@ class TransformerEncoder(nn.Module):
             return states.masked_fill(weights == 0, float("-inf")).amax(dim=1)
         return (states * weights).sum(dim=1) / weights.sum(dim=1)
 
+    def _finished(self, sentences: Tensor) -> Tensor:
+        if self.settings.normalize:
+            sentences = nn.functional.normalize(sentences, dim=-1)
+        return sentences if self.projection is None else self.projection(sentences).float()
+
     def tokenize(self, texts: Sequence[str]) -> TokenArrays:
         """Token ids of ``texts``, cut at :attr:`max_length`."""
-        return tokenize(self.tokenizer, texts, self.max_length)
+        if self._words is None and len(texts) >= FEWEST_FOR_WORDS:
+            self._words = word_table(self.tokenizer)
+        return tokenize(self.tokenizer, texts, self.max_length, self._words)
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeddings of ``texts`` in float32, in evaluation mode."""
-        return self.encode_tokens(self.tokenize(texts)).cpu().numpy()
+    def encode(self, texts: Sequence[str], dtype: torch.dtype = torch.float32) -> NDArray[np.float32]:
+        """Embeddings of ``texts``, in evaluation mode; ``dtype`` is that of the matrix products."""
+        return self.encode_counting(texts, dtype)[0]
+
+    def encode_counting(
+        self, texts: Sequence[str], dtype: torch.dtype = torch.float32
+    ) -> tuple[NDArray[np.float32], int]:
+        """The same, with how many texts were cut at :attr:`max_length`. Tokenising runs ahead of the device."""
+        result = np.empty((len(texts), self.dimension), dtype=np.float32)
+        begin = truncated = 0
+        for tokens in self._tokenized_ahead(texts):
+            end = begin + len(tokens)
+            result[begin:end] = self.encode_tokens(tokens, dtype).cpu().numpy()
+            begin, truncated = end, truncated + tokens.truncated
+        return result, truncated
+
+    def _tokenized_ahead(self, texts: Sequence[str]) -> Iterator[TokenArrays]:
+        pieces = [texts[begin : begin + TEXTS_AHEAD] for begin in range(0, len(texts), TEXTS_AHEAD)]
+        if len(pieces) < 2:
+            yield from (self.tokenize(piece) for piece in pieces)
+            return
+        with ThreadPoolExecutor(max_workers=1) as ahead:
+            coming = deque(ahead.submit(self.tokenize, piece) for piece in pieces[:2])
+            for piece in [*pieces[2:], None, None]:
+                tokens = coming.popleft().result()
+                if piece is not None:
+                    coming.append(ahead.submit(self.tokenize, piece))
+                yield tokens
 
     def encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of ``texts``, each in a forward pass of its own.
@@ -184,26 +246,34 @@ class TransformerEncoder(nn.Module):
         token_budget: int,
         done: Callable[[int], object] | None = None,
     ) -> tuple[Tensor, int]:
-        """Embeddings of ``rows`` in their order, and how many padded tokens that took.
+        """Embeddings of ``rows`` in their order, and how many tokens, padding included, that took.
 
-        Rows of like length go through the model together, at most ``token_budget`` padded tokens at a time; a
-        text's embedding does not depend on its company, so this changes the cost alone. ``done`` is told of every
-        few rows finished.
+        At most about ``token_budget`` tokens go through the model at a time, rows of like length together; a text's
+        embedding does not depend on its company, so this changes the cost alone. ``done`` is told of every few rows
+        finished.
         """
-        parts, places, padded = [], [], 0
-        with autocast(self.device, dtype):
-            for part in batches_by_tokens(tokens.lengths_on_host[rows], token_budget):
-                width = tokens.width(rows[part])
-                ids, mask = tokens.batch(torch.from_numpy(rows[part]).to(self.device), width)
-                parts.append(self(ids, mask).sentences)
-                places.append(part)
-                padded += len(part) * width
-                if done is not None:
-                    done(len(part))
-        if not parts:
+        if not len(rows):
             return torch.empty(0, self.dimension, device=self.device), 0
+        layers = self.layer_weights(dtype) if self.packs else []
+        results, places, computed = [], [], 0
+        for part in batches_by_tokens(tokens.lengths_on_host[rows], token_budget):
+            chosen = torch.from_numpy(rows[part]).to(self.device)
+            lengths = tokens.lengths_on_host[rows[part]]
+            if self.packs:
+                longest, size = int(lengths.max()), int(lengths.sum())
+                packed = pack(tokens, chosen, size, longest, uniform=size == longest * len(part))
+                results.append(self.forward_packed(packed, layers))
+                computed += size
+            else:
+                width = tokens.width(rows[part])
+                with autocast(self.device, dtype):
+                    results.append(self(*tokens.batch(chosen, width)).sentences)
+                computed += len(part) * width
+            places.append(part)
+            if done is not None:
+                done(len(part))
         back = np.argsort(np.concatenate(places))
-        return torch.cat(parts)[torch.from_numpy(back).to(self.device)], padded
+        return torch.cat(results)[torch.from_numpy(back).to(self.device)], computed
 
     def save(self, folder: Path) -> None:
         """Write a folder that ``SentenceTransformer(folder)`` loads."""
@@ -214,6 +284,20 @@ class TransformerEncoder(nn.Module):
         write_settings(folder, self.settings, self.hidden_size)
         if self.projection is not None:
             write_linear(folder / PROJECTION_FOLDER, self.projection)
+
+
+def _load_whole(folder: str) -> tuple[nn.Module, Any]:
+    """Model and tokenizer by the transformers library."""
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        # Weights that a file lacks are drawn at random: that must not move the user's generator.
+        with without_bars(), torch.random.fork_rng(devices=[]):
+            # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
+            model = AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)
+        return model, AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # transformers raises whatever its parsers do
+        raise ModelFolderError(f"{folder} cannot be loaded as an encoder: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

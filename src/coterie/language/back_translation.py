@@ -16,7 +16,7 @@ import torch
 from coterie.checks import check_choice, check_whole
 from coterie.encoders.device import autocast, resolve_device, resolve_precision
 from coterie.encoders.quiet import without_bars
-from coterie.encoders.tokens import batches_by_tokens
+from coterie.encoders.tokenizing import batches_by_tokens
 from coterie.encoders.weights import is_offline
 from coterie.errors import ModelFolderError, WeightsNotFoundError, require_extra
 from coterie.language.bleu import sentence_bleu

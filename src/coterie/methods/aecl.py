@@ -42,6 +42,8 @@ TIE = 1e-3
 class AECLObjective(Objective):
     """Eq. 9 alone (stage 1), with Eq. 12 (Eq. 14, stage 2), or everything (Eq. 15, stage 3)."""
 
+    recordable = True
+
     def __init__(
         self,
         head: AttentionHead,
@@ -286,9 +288,8 @@ class AECL(ContrastiveMethod):
 
     def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, AECLObjective)
-        features = embeddings.cpu().numpy()
+        features, batch_labels = embeddings.cpu().numpy(), head_labels(objective, embeddings)
         self.head_ = copy.deepcopy(objective.head).cpu().eval()
-        batch_labels = head_labels(objective, embeddings)
         if batch_labels is None:
             self._note("training ended before the head had learned anything: labels are k-means on the embeddings")
             self.references_ = features[:0]
@@ -300,13 +301,8 @@ class AECL(ContrastiveMethod):
         self.predict_agreement_ = float(start.counts[labels == batch_labels].sum() / start.counts.sum())
         self._note(f"predict agrees with the assignments inside training batches on {self.predict_agreement_:.1%}")
         centers = centroids(features, labels, self.n_clusters, start.counts).astype(np.float32)
-        return Learned(
-            features,
-            centers,
-            probabilities=probabilities,
-            initial_labels=start.labels,
-            kmeans_labels=final.labels,
-        )
+        first, last = start.labels, final.labels
+        return Learned(features, centers, probabilities=probabilities, initial_labels=first, kmeans_labels=last)
 
     def _draw_references(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows to attend to, each cluster represented by its share."""
@@ -325,10 +321,13 @@ class AECL(ContrastiveMethod):
             result[row] = answer(vector[None])[0]
         return result
 
+    def _quick_dtype(self, n_texts: int) -> torch.dtype:
+        return torch.float32  # a head may turn a little noise into another cluster
+
     def attention_between(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """The similarities S of Eq. 2 between ``texts``, as one batch; rows sum to one."""
         self._check_fitted()
-        return self.head_.similarities(self._encode(list(texts)).features)
+        return self.head_.similarities(self._encode_exactly(list(texts)))
 
     def _reorder_head(self, order: NDArray[np.int64]) -> None:
         self.head_.reorder(order)

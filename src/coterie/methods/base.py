@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,26 +17,17 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from coterie.checks import check_whole
-from coterie.clustering.assignment import (
-    align_labels,
-    alignment,
-    exact_squared_distances,
-    near_ties,
-    order_by_size,
-    relabel,
-    squared_distances,
-    student_t_from_distances,
-)
+from coterie.clustering.assignment import align_labels, alignment, student_t_from_distances
 from coterie.errors import InputError, NotFittedError, SettingError
 from coterie.methods.given import vectors_by_text
-from coterie.methods.results import Encoded, Learned, Placed, Prediction, blank_rows, lead, order_of_centers, plain
+from coterie.methods.placing import Placer, Places
+from coterie.methods.results import Encoded, Learned, Prediction, plain
+from coterie.methods.sampling import Sample, draw_sample
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.training.history import History
 from coterie.types import Topic
 
 logger = logging.getLogger(__name__)
-
-FEW_TEXTS = 1_000
 
 
 class _NotFittedError(NotFittedError, SklearnNotFittedError):
@@ -60,8 +52,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         Euclidean distance of every row to its cluster's centre; NaN for empty texts and those without a known word.
     history_:
         Loss terms and label changes during training (empty for methods that do not train).
+    initial_labels_, kmeans_labels_, head_labels_:
+        Other partitions of a trained method; -1 for empty texts and for rows outside the sample of ``fit``.
     timings_:
-        Seconds by phase, for methods that train.
+        Seconds by phase, for methods that train; ``assigning_others`` is the time for texts outside the sample.
     notes_:
         What a user should know about the fit, in sentences: empty texts, cut texts, early ends.
     """
@@ -83,7 +77,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     timings_: dict[str, float]
     notes_: tuple[str, ...]
 
-    def fit(self, texts: Any, y: Any = None, *, embeddings: Any = None) -> Self:
+    def fit(self, texts: Any, y: Any = None, *, embeddings: Any = None, sample: int | None = None) -> Self:
         """Cluster ``texts``.
 
         Parameters
@@ -94,9 +88,12 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             Ignored; labels are never used.
         embeddings:
             Vectors to use in place of the method's own, one row a text, where the method allows it.
+        sample:
+            Learn on so many distinct texts, drawn by the seed, and assign the others as ``predict`` does; for more
+            texts than a method can learn on. ``labels_``, ``confidence_`` and ``center_distance_`` are for all rows.
         """
         corpus = as_corpus(texts)
-        self.check(corpus)
+        self.check(corpus, sample)
         vectors = self._check_embeddings(embeddings, corpus)
         # A fit that fails must not leave parts of an earlier one behind.
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
@@ -111,12 +108,13 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         n_repeated = len(corpus) - n_empty - len(corpus.distinct)
         if n_repeated:
             self._note(f"{n_repeated:,} rows repeat an earlier text; each text is used once, weighted by its count")
-        if len(corpus.distinct) < FEW_TEXTS:
-            self._note(f"with fewer than {FEW_TEXTS:,} distinct texts clusters can change with the seed: compare two")
-        self._finish(corpus, self._learn(corpus, vectors), given=vectors is not None)
+        drawn = draw_sample(corpus, sample, self.seed_, self._most_rows())
+        for remark in drawn.remarks():
+            self._note(remark)
+        self._finish(drawn, self._learn(drawn.corpus, drawn.rows_of(vectors)), vectors)
         return self
 
-    def check(self, corpus: Corpus) -> None:
+    def check(self, corpus: Corpus, sample: int | None = None) -> None:
         """Raise for settings that cannot work, or for fewer texts than clusters, before anything expensive."""
         self._check_settings()
         if len(corpus.distinct) < self.n_clusters:
@@ -124,10 +122,14 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
                 f"n_clusters={self.n_clusters} (-k), but there are only {len(corpus.distinct)} distinct non-empty "
                 f"texts among {len(corpus)} rows; ask for fewer clusters"
             )
+        if sample is not None:
+            check_whole("sample", sample, least=self.n_clusters)
 
-    def fit_predict(self, texts: Any, y: Any = None, *, embeddings: Any = None) -> NDArray[np.int64]:
+    def fit_predict(
+        self, texts: Any, y: Any = None, *, embeddings: Any = None, sample: int | None = None
+    ) -> NDArray[np.int64]:
         """``fit(texts).labels_``."""
-        return self.fit(texts, embeddings=embeddings).labels_
+        return self.fit(texts, embeddings=embeddings, sample=sample).labels_
 
     def predict(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.int64]:
         """Cluster of each text, the same alone, in a batch and in any order; -1 for empty texts."""
@@ -135,14 +137,23 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
 
     def predict_proba(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.float64]:
         """Probability of each cluster for each text; zeros for empty texts."""
-        corpus, placed = self._place(texts, embeddings)
-        return corpus.expand(placed.probabilities, 0.0)
+        corpus, vectors = self._to_place(texts, embeddings)
+        # With a last row of zeros, which is where the place -1 of an empty text leads.
+        table = np.zeros((len(corpus.distinct) + 1, len(self.cluster_centers_)))
+        for block in Placer(self, self.cluster_centers_, vectors is not None).new(corpus.distinct, vectors):
+            table[block.places] = block.probabilities
+        return table[corpus.distinct_index]
 
     def assign(self, texts: Any, *, embeddings: Any = None) -> Prediction:
         """``predict`` with the confidence of each answer (see ``confidence_``), embedding the texts once."""
-        corpus, placed = self._place(texts, embeddings)
-        confidence = np.where(placed.blank, 0.0, lead(placed.probabilities, placed.labels))
-        return Prediction(corpus.expand(placed.labels, -1), corpus.expand(confidence, 0.0), placed.truncated)
+        corpus, vectors = self._to_place(texts, embeddings)
+        labels = np.empty(len(corpus.distinct), dtype=np.int64)
+        confidence = np.empty(len(corpus.distinct))
+        placer = Placer(self, self.cluster_centers_, vectors is not None)
+        for block in placer.new(corpus.distinct, vectors):
+            labels[block.places] = answer = block.answer
+            confidence[block.places] = block.confidence(answer)
+        return Prediction(corpus.expand(labels, -1), corpus.expand(confidence, 0.0), placer.truncated)
 
     def transform(self, texts: Any) -> Any:
         """The vectors the clusters live in, one row a text."""
@@ -152,7 +163,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             return np.zeros((0, self.cluster_centers_.shape[1]), dtype=np.float32)
         distinct = list(dict.fromkeys(corpus.texts))
         place = {text: i for i, text in enumerate(distinct)}
-        return self._encode(distinct).features[[place[text] for text in corpus.texts]]
+        return self._encode_exactly(distinct)[[place[text] for text in corpus.texts]]
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
         """Write the fitted model to ``folder`` (see :func:`coterie.load`)."""
@@ -191,6 +202,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     def _encode(self, texts: Sequence[str]) -> Encoded:
         """Vectors of texts, one row each."""
 
+    def _encode_exactly(self, texts: Sequence[str]) -> Any:
+        """Vectors without noise; override where those of :meth:`_encode` may have some."""
+        return self._encode(texts).features
+
     def _encode_alone(self, texts: Sequence[str]) -> Any:
         """Vectors of texts that no batch mate can have touched; override where batching leaves a trace."""
         return self._encode(texts).features
@@ -222,6 +237,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
         """Undo :meth:`_save_parts` and :meth:`_state`."""
+
+    def _most_rows(self) -> int | None:
+        """How many rows the method can learn on, repeats counted, where there is a limit; a sample keeps to it."""
+        return None
 
     def _prepare(self, vectors: Any) -> Any:
         """Vectors given by the user, as the clustering sees them."""
@@ -261,86 +280,65 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             raise SettingError(f"embeddings= cannot be used: {reason}")
         return vectors_by_text(embeddings, corpus)
 
-    def _settled_distances(
-        self, texts: Sequence[str], features: Any, centers: NDArray[np.float32], given: bool
-    ) -> NDArray[np.float64]:
-        """Squared distances to the centres, near ties computed anew from the text alone."""
-        distances = squared_distances(features, centers)
-        ties = near_ties(distances)
-        if len(ties):
-            alone = features[ties] if given else self._encode_alone([texts[i] for i in ties])
-            distances[ties] = exact_squared_distances(alone, centers)
-        return distances
-
-    def _place(self, texts: Any, embeddings: Any) -> tuple[Corpus, Placed]:
-        """Where texts lie among the centres."""
+    def _to_place(self, texts: Any, embeddings: Any) -> tuple[Corpus, NDArray[np.float32] | None]:
         self._check_fitted()
         corpus = as_corpus(texts, allow_empty=True)
-        vectors = self._check_embeddings(embeddings, corpus)
-        if not corpus.distinct:
-            nothing = np.zeros((0, len(self.cluster_centers_)))
-            return corpus, Placed(np.zeros(0, dtype=np.int64), nothing, np.zeros(0, dtype=bool))
-        encoded = self._encode(corpus.distinct) if vectors is None else Encoded(self._prepare(vectors))
-        if encoded.features.shape[1] != self.cluster_centers_.shape[1]:
-            raise InputError(
-                f"embeddings have {encoded.features.shape[1]} dimensions, "
-                f"the model was fitted on {self.cluster_centers_.shape[1]}"
-            )
-        probabilities = self._head_probabilities(corpus.distinct, encoded.features)
-        if probabilities is not None:
-            labels = probabilities.argmax(axis=1)
-        else:
-            distances = self._settled_distances(
-                corpus.distinct, encoded.features, self.cluster_centers_, given=vectors is not None
-            )
-            labels, probabilities = distances.argmin(axis=1), self._probabilities(distances)
-        return corpus, Placed(labels, probabilities, blank_rows(encoded.features), encoded.truncated)
+        return corpus, self._check_embeddings(embeddings, corpus)
 
-    def _finish(self, corpus: Corpus, learned: Learned, given: bool) -> None:
-        """Order the clusters by size and fill the learned attributes."""
-        k, counts = self.n_clusters, corpus.counts
-        distances = self._settled_distances(corpus.distinct, learned.features, learned.centers, given)
-        labels = learned.labels if learned.probabilities is None else learned.probabilities.argmax(axis=1)
-        order = order_of_centers(distances, counts) if labels is None else order_by_size(labels, k, counts)
-        distances = distances[:, order]
-        nearest = distances.argmin(axis=1)
-        labels = nearest if labels is None else relabel(labels, order)
-        if learned.probabilities is None:
-            probabilities = self._probabilities(distances)
-        else:
-            probabilities = learned.probabilities[:, order]
+    def _finish(self, sample: Sample, learned: Learned, vectors: NDArray[np.float32] | None) -> None:
+        """Assign what was not learned on, order the clusters by size and fill the learned attributes."""
+        k, corpus, counts = self.n_clusters, sample.whole, sample.whole.counts
+        places = Places(len(counts), k)
+        placer = Placer(self, learned.centers, given=vectors is not None)
+        for block in placer.learned(sample.corpus.distinct, sample.drawn, learned):
+            places.add(block)
+        self._place_others(sample, placer, places, vectors)
+        order = places.order(counts)
+        labels = places.labels(order)
         self._reorder_head(order)
         self.cluster_centers_ = np.ascontiguousarray(learned.centers[order], dtype=np.float32)
         self.labels_ = corpus.expand(labels, -1)
-        confidence = lead(probabilities, labels)
-        # A vector of zeros (a text without any known word) is near nothing, whatever the distances say.
-        blank = blank_rows(learned.features)
-        own = np.take_along_axis(distances, labels[:, None], axis=1)[:, 0]
-        self.center_distance_ = corpus.expand(np.where(blank, np.nan, np.sqrt(own)), np.nan)
-        self.confidence_ = corpus.expand(np.where(blank, 0.0, confidence), 0.0)
+        self.center_distance_ = corpus.expand(np.where(places.blank, np.nan, np.sqrt(places.squared)), np.nan)
+        self.confidence_ = corpus.expand(places.confidence, 0.0)
         if learned.initial_labels is not None:
-            self._finish_training(corpus, learned, labels)
+            self._finish_training(sample, learned, labels[sample.drawn])
         n_used = len(np.unique(labels))
         if n_used < k:
             self._note(f"{k - n_used} of {k} clusters stayed empty")
         if learned.labels is not None:
-            agreement = float(counts[labels == nearest].sum() / counts.sum())
+            agreement = float(counts[labels == places.nearest(order)].sum() / counts.sum())
             self.predict_agreement_ = agreement
             outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
             self._note(f"predict assigns to the nearest centroid, which compared with the linkage {outcome}")
 
-    def _finish_training(self, corpus: Corpus, learned: Learned, labels: NDArray[np.int64]) -> None:
+    def _place_others(
+        self, sample: Sample, placer: Placer, places: Places, vectors: NDArray[np.float32] | None
+    ) -> None:
+        """The texts outside the sample, as ``predict`` does."""
+        if not len(sample.others):
+            return
+        began = time.perf_counter()
+        for block in placer.new(sample.whole.distinct, vectors, sample.others, measure=True):
+            places.add(block)
+        if placer.truncated:
+            self._note(
+                f"{placer.truncated:,} of the {len(sample.others):,} texts outside the sample were cut (max_length)"
+            )
+        self.timings_ = {**self.timings_, "assigning_others": time.perf_counter() - began}
+
+    def _finish_training(self, sample: Sample, learned: Learned, labels: NDArray[np.int64]) -> None:
         """The other partitions of a trained method, their clusters named after those of ``labels``."""
-        k, counts = self.n_clusters, corpus.counts
+        k, counts = self.n_clusters, sample.corpus.counts
 
         def aligned(other: NDArray[np.int64] | None) -> NDArray[np.int64]:
-            return labels if other is None else align_labels(other, labels, k, counts)
+            return sample.spread(labels if other is None else align_labels(other, labels, k, counts), -1)
 
-        self.initial_labels_ = corpus.expand(aligned(learned.initial_labels), -1)
-        self.kmeans_labels_ = corpus.expand(aligned(learned.kmeans_labels), -1)
-        self.head_labels_ = corpus.expand(aligned(learned.head_labels), -1)
+        self.initial_labels_ = aligned(learned.initial_labels)
+        self.kmeans_labels_ = aligned(learned.kmeans_labels)
+        self.head_labels_ = aligned(learned.head_labels)
         if learned.head_centers is not None and learned.head_labels is not None:
             names = alignment(learned.head_labels, labels, k, counts)
             self.head_centers_ = learned.head_centers[np.argsort(names)]
-        moved = float(np.mean(self.labels_ != self.initial_labels_))
+        rows = (self.initial_labels_ >= 0) | sample.whole.empty
+        moved = float(np.mean((self.labels_ != self.initial_labels_)[rows]))
         self._note(f"training moved {moved:.1%} of the rows to another cluster than the frozen encoder gave them")

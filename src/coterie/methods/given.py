@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from coterie.errors import InputError
 from coterie.text.corpus import Corpus
 
+CHECKED_AT_A_TIME = 65_536
+
 
 def vectors_by_text(embeddings: Any, corpus: Corpus) -> NDArray[np.float32]:
     """``embeddings``, one row a row of the corpus, as one row a distinct text (the first row that holds it)."""
@@ -19,9 +21,13 @@ def vectors_by_text(embeddings: Any, corpus: Corpus) -> NDArray[np.float32]:
         raise InputError("embeddings= must be a table of numbers, one row a text, all rows of one length") from error
     if array.ndim != 2 or len(array) != len(corpus) or array.shape[1] == 0:
         raise InputError(f"embeddings= must have one row a text: received shape {array.shape} for {len(corpus)} texts")
+    for begin in range(0, len(array), CHECKED_AT_A_TIME):
+        some = slice(begin, begin + CHECKED_AT_A_TIME)
+        bad = np.flatnonzero(~np.isfinite(array[some]).all(axis=1) & ~corpus.empty[some])
+        if len(bad):
+            raise InputError(f"embeddings= holds NaN or infinity in row {begin + bad[0] + 1}")
+    if len(corpus.distinct) == len(corpus):
+        return array
     rows = np.flatnonzero(~corpus.empty)
-    bad = rows[~np.isfinite(array[rows]).all(axis=1)]
-    if len(bad):
-        raise InputError(f"embeddings= holds NaN or infinity in row {bad[0] + 1}")
     _, first = np.unique(corpus.distinct_index[rows], return_index=True)
     return array[rows[first]]

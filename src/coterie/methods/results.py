@@ -1,4 +1,4 @@
-"""What methods hand to one another and to their users, and how clusters are ordered and trusted."""
+"""What methods hand to one another and to their users, and how far an answer is trusted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from coterie.clustering.assignment import order_by_size
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,8 @@ class Learned:
         partition itself.
     head_centers:
         Centres of a trained clustering head, where there is one; its own answer is "nearest of these".
+    noise:
+        Of ``features``: see :class:`Encoded`.
     """
 
     features: Any
@@ -43,24 +43,19 @@ class Learned:
     head_labels: NDArray[np.int64] | None = None
     kmeans_labels: NDArray[np.int64] | None = None
     head_centers: NDArray[np.float32] | None = None
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Vectors of texts, dense or sparse, and how many of the texts were cut at the length limit."""
+    """Vectors of texts, dense or sparse, and how many of the texts were cut at the length limit.
+
+    ``noise`` is how far a vector may be from the exact one, as a share of its length; 0 for exact ones.
+    """
 
     features: Any
     truncated: int = 0
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Where distinct texts belong: cluster, probability of each, which vectors are zero, how many texts were cut."""
-
-    labels: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    blank: NDArray[np.bool_]
-    truncated: int = 0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,22 +67,6 @@ class Prediction:
     n_truncated: int
 
 
-def order_of_centers(distances: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Centres from the largest cluster to the smallest, by nearest centre in that very order.
-
-    A text equally near to two centres goes to the first, so the order decides ties and ties decide the order;
-    ties only ever move to the larger cluster, which makes this end.
-    """
-    k = distances.shape[1]
-    order = np.arange(k)
-    for _ in range(k + 1):
-        again = order_by_size(distances[:, order].argmin(axis=1), k, counts)
-        if np.array_equal(again, np.arange(k)):
-            break
-        order = order[again]
-    return order
-
-
 def blank_rows(features: Any) -> NDArray[np.bool_]:
     """Rows of nothing but zeros, dense or sparse: texts without any known word."""
     return np.asarray(abs(features).sum(axis=1)).ravel() == 0
@@ -97,9 +76,11 @@ def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArr
     """How far the chosen cluster is ahead of the best other one: ``1 - q2 / q1``, at least 0."""
     rows = np.arange(len(labels))
     chosen = probabilities[rows, labels]
-    others = probabilities.copy()
-    others[rows, labels] = -np.inf
-    return np.clip(1 - others.max(axis=1, initial=0.0) / np.maximum(chosen, 1e-300), 0, 1)
+    # Taken out and put back: a copy of the table would cost more than all the rest.
+    probabilities[rows, labels] = -np.inf
+    runner_up = probabilities.max(axis=1, initial=0.0)
+    probabilities[rows, labels] = chosen
+    return np.clip(1 - runner_up / np.maximum(chosen, 1e-300), 0, 1)
 
 
 def plain(value: Any) -> Any:

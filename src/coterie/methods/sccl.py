@@ -26,6 +26,8 @@ VARIANTS = ("joint", "instance", "cluster", "sequential", "alternative_1", "alte
 class InstanceCL(Objective):
     """Instance-CL alone (Eq. 1-2), on two augmented views or, ``virtual``, on the original under two dropouts."""
 
+    recordable = True
+
     def __init__(self, projector: Projector, temperature: float, eta: float, virtual: bool = False) -> None:
         super().__init__()
         self.projector = projector
@@ -46,6 +48,7 @@ class InstanceCL(Objective):
 class Clustering(Objective):
     """The clustering loss alone (Eq. 3-6), on the original texts."""
 
+    recordable = True
     views: tuple[str, ...] = (ORIGINAL,)
 
     def __init__(
@@ -182,8 +185,9 @@ class SCCL(ContrastiveMethod):
       (the paper: 1, and 10 on Biomedical); both were found with StackOverflow in view.
       ``normalize=False, alpha=1`` is the paper's form.
     - Encoder learning rate 2e-5 for at most 5 epochs instead of 5e-6 for 20 to 100, chosen on the tuning sets
-      (benchmarks/results/sccl_trials.json). Batch 400, or a sixteenth of the texts where that is fewer; texts of
-      like length share a batch, which makes negatives alike in length. A run also stops when labels settle.
+      (benchmarks/results/sccl_trials.json). Batch 400, or a sixteenth of the texts where that is fewer. A run also
+      stops when labels settle. On a CPU only the upper half of the layers learns, which cost nothing on the tuning
+      sets (benchmarks/results/sccl_layers.json).
     - Texts are cut at 64 tokens, not 32, which is short for the longer of the paper's own sets.
     - Views by word deletion, drawn anew every epoch, instead of contextual substitution made once. Virtual views
       are not in the paper and came with its public code, whose halved clustering term is kept for the joint form.
@@ -220,7 +224,7 @@ class SCCL(ContrastiveMethod):
         normalize: bool | str = "auto",
         max_length: int = 64,
         device: str = "auto",
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        training: TrainingConfig = TrainingConfig(trainable_layers="auto"),  # noqa: B008 (immutable)
         random_state: int | None = 0,
     ) -> None:
         self.n_clusters = n_clusters

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,13 +24,15 @@ from coterie.training.config import TrainingConfig
 if TYPE_CHECKING:
     import torch
 
-    from coterie.encoders.tokens import TokenArrays
+    from coterie.encoders.tokenizing import TokenArrays
     from coterie.encoders.transformer import TransformerEncoder
     from coterie.training.history import Snapshot
     from coterie.training.objective import Objective, Stage
     from coterie.training.stopping import LabelWatch
     from coterie.training.views import Views
 
+# Processes that draw views beside the training, and from how many texts on they pay.
+MOST_DRAWERS, WORTH_DRAWERS = 6, 2_000
 FINAL_KMEANS = ("best", "continued", "fresh")
 
 
@@ -69,8 +72,7 @@ class Start:
 
     def recluster(self, embeddings: torch.Tensor, init: NDArray[np.float32] | None = None) -> Partition:
         """k-means of other embeddings of the same texts, afresh or from given centres."""
-        vectors = embeddings.cpu().numpy()
-        return kmeans(vectors, self.n_clusters, weights=self.counts, init=init, seed=self.seed)
+        return kmeans(embeddings, self.n_clusters, weights=self.counts, init=init, seed=self.seed)
 
 
 class TrainedMethod(EncoderMethod):
@@ -84,6 +86,11 @@ class TrainedMethod(EncoderMethod):
     training: TrainingConfig
 
     snapshots_: list[Snapshot]
+
+    # Set for a trial run (see :mod:`coterie.methods.estimating`).
+    _trial_epochs: int | None = None
+    _stage_lengths: list[float]
+    _stage_epochs: int
 
     @abstractmethod
     def _stages(self, start: Start) -> list[Stage]:
@@ -126,6 +133,9 @@ class TrainedMethod(EncoderMethod):
         """What unit vectors are scaled by before a clustering loss sees them; other vectors are left alone."""
         return self.radius if self.encoder_.settings.normalize else 1.0
 
+    def _quick_dtype(self, n_texts: int) -> torch.dtype:
+        return super()._quick_dtype(0 if self.training.precision == "float32" else n_texts)
+
     def _accepts_embeddings(self) -> str | None:
         return f"{type(self).__name__} trains the encoder on the texts; use FrozenEncoder for fixed vectors"
 
@@ -135,39 +145,64 @@ class TrainedMethod(EncoderMethod):
         from coterie.training.views import Views
 
         clock = _Clock()
-        start = self._begin(corpus, clock)
-        encoder, tokens, seed = start.encoder, start.tokens, start.seed
-        stages = self._stages(start)
-        watch = LabelWatch(start.labels, start.centers.numpy(), corpus.counts, self.training.patience)
-        views = Views(encoder, corpus.distinct, tokens, self._augmenters(), seed)
-        trainer = Trainer(encoder, views, tokens, corpus.counts, self.training, watch, seed)
-        self.history_ = trainer.run(stages)
+        encoder, tokens = self._load_and_tokenize(corpus)
+        clock.lap("load_and_tokenize")
+        ahead = drawers_for(encoder.device, len(corpus.distinct)) if self.training.fresh_views else 0
+        with Views(encoder, corpus.distinct, tokens, self._augmenters(), self.seed_, ahead) as views:
+            # The first views are drawn while the start is computed.
+            views.prefetch(list(self._augmenters()), range(min(ahead, 2)))
+            start = self._begin(encoder, corpus, tokens, clock)
+            stages = self._planned(self._stages(start))
+            watch = LabelWatch(start.labels, start.centers.numpy(), corpus.counts, self.training.patience)
+            trainer = Trainer(start.encoder, views, start.tokens, corpus.counts, self.training, watch, self.seed_)
+            self.history_ = trainer.run(stages)
         self.snapshots_ = self.history_.snapshots
         if self.history_.interrupted:
             self._note(f"training was interrupted after {len(self.history_.steps)} steps; this is the model so far")
         self._note_unchanged(views)
         clock.lap("training")
 
-        embeddings = encoder.encode_tokens(tokens, progress="embedding again" if self.training.progress else None)
-        final = self._final_partition(embeddings.cpu().numpy(), watch, corpus.counts)
+        self._measured_noise = None
+        dtype = self._quick_dtype(len(tokens))
+        progress = "embedding again" if self.training.progress else None
+        embeddings = encoder.encode_tokens(tokens, dtype, progress=progress)
+        final = self._final_partition(embeddings, watch, corpus.counts)
         clock.lap("final_kmeans")
         last_run = stages[len(self.history_.stop_reasons) - 1]
         learned = self._conclude(start, last_run.objective, embeddings, final)
+        learned = replace(learned, noise=self._noise(corpus.distinct, dtype))
         clock.lap("head")
         self.timings_ = clock.seconds
         return learned
 
-    def _begin(self, corpus: Corpus, clock: _Clock) -> Start:
-        """Load, tokenise, embed and cluster before training."""
-        import torch
+    def _planned(self, stages: list[Stage]) -> list[Stage]:
+        """The stages as they are run: in a trial all are equally short, and their real lengths are kept."""
+        self._stage_lengths = [(stage.share if stage.epochs is None else stage.epochs) for stage in stages]
+        self._stage_epochs = sum(stage.epochs or 0 for stage in stages)
+        if self._trial_epochs is None:
+            return stages
+        return [replace(stage, epochs=self._trial_epochs) for stage in stages]
 
+    def planned_steps(self, n_texts: int) -> list[float]:
+        """Steps of each stage at most, for a corpus of so many texts; known after a first fit."""
+        cap = self.training.most_steps(n_texts)
+        if self._stage_epochs:
+            cap = min(cap, self._stage_epochs * self.training.steps_per_epoch(n_texts))
+        return [cap * length / sum(self._stage_lengths) for length in self._stage_lengths]
+
+    def _load_and_tokenize(self, corpus: Corpus) -> tuple[TransformerEncoder, TokenArrays]:
         encoder = self.encoder_ = self._load_encoder()
         self._check_backbone(encoder)
         tokens = encoder.tokenize(corpus.distinct)
         self._note_truncated(tokens.truncated, corpus)
-        clock.lap("load_and_tokenize")
+        return encoder, tokens
+
+    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: _Clock) -> Start:
+        """Embed and cluster before training."""
+        import torch
+
         progress = "embedding" if self.training.progress else None
-        frozen = encoder.encode_tokens(tokens, progress=progress).cpu().numpy()
+        frozen = encoder.encode_tokens(tokens, self._quick_dtype(len(tokens)), progress=progress)
         partition = kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_)
         clock.lap("frozen_kmeans")
         return self._attach(
@@ -175,7 +210,7 @@ class TrainedMethod(EncoderMethod):
                 encoder,
                 corpus,
                 tokens,
-                frozen,
+                frozen.cpu().numpy(),
                 partition.labels,
                 torch.from_numpy(partition.centers),
                 torch.Generator().manual_seed(self.seed_),
@@ -190,9 +225,7 @@ class TrainedMethod(EncoderMethod):
             elif share > 0.5:
                 self._note(f"the augmentation left {share:.0%} of the texts as they were (view {name}): short texts")
 
-    def _final_partition(
-        self, embeddings: NDArray[np.float32], watch: LabelWatch, counts: NDArray[np.int64]
-    ) -> Partition:
+    def _final_partition(self, embeddings: torch.Tensor, watch: LabelWatch, counts: NDArray[np.int64]) -> Partition:
         """k-means on the trained embeddings: the tightest of the continued one and ten fresh starts."""
         candidates = []
         if self.final_kmeans in {"best", "continued"}:
@@ -200,6 +233,12 @@ class TrainedMethod(EncoderMethod):
         if self.final_kmeans in {"best", "fresh"}:
             candidates.append(kmeans(embeddings, self.n_clusters, weights=counts, seed=self.seed_))
         return min(candidates, key=lambda partition: partition.inertia)
+
+
+def drawers_for(device: torch.device, n_texts: int) -> int:
+    """How many processes draw views ahead: a GPU must not wait for them, a CPU has no core to spare."""
+    cores = os.cpu_count() or 1
+    return min(MOST_DRAWERS, cores // 2) if device.type == "cuda" and n_texts >= WORTH_DRAWERS else 0
 
 
 def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.int64] | None:

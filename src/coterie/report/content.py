@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
-from coterie.report.keywords import cluster_keywords
+from coterie.report.keywords import cluster_keywords, rows_by_cluster
 from coterie.types import ClusterSummary, Topic
 
 # Two texts that share more than this of their words would tell a reader the same thing twice.
@@ -56,8 +56,7 @@ def describe_clusters(
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
     keywords = cluster_keywords(texts, clusters, n_clusters, n_keywords)
     summaries = []
-    for k in range(n_clusters):
-        members = np.flatnonzero(clusters == k)
+    for k, members in enumerate(rows_by_cluster(clusters, n_clusters)):
         nearest = members[np.argsort(distance[members], kind="stable")]
         summaries.append(
             ClusterSummary(

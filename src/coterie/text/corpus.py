@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,9 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 # A cell as error messages show it: long texts and nested values are cut.
 _SHORT_REPR = reprlib.Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
+# Cells that are joined to be checked together.
+_CHECKED_AT_A_TIME = 4_096
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,11 @@ class Corpus:
 
     @cached_property
     def _first_seen(self) -> dict[str, int]:
-        places: dict[str, int] = {}
-        for text, is_empty in zip(self.texts, self.empty, strict=True):
-            if not is_empty:
-                places.setdefault(text, len(places))
+        places = dict.fromkeys(self.texts, 0)
+        for blank in {self.texts[row] for row in np.flatnonzero(self.empty).tolist()}:
+            del places[blank]
+        for place, text in enumerate(places):
+            places[text] = place
         return places
 
     @cached_property
@@ -79,7 +85,7 @@ class Corpus:
     def distinct_index(self) -> NDArray[np.int64]:
         """Per row: the place of its text in ``distinct``, -1 for an empty text."""
         # A whitespace-only text is never a key, so get() covers the empty rows.
-        return _read_only(np.fromiter((self._first_seen.get(t, -1) for t in self.texts), np.int64, len(self)))
+        return _read_only(np.fromiter(map(self._first_seen.get, self.texts, repeat(-1)), np.int64, len(self)))
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -134,7 +140,15 @@ def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
 
 def checked_texts(cells: Sequence[object], where: Callable[[int], str]) -> tuple[str, ...]:
     """Each cell as a text, null cells as ``""``; ``where(i)`` names cell ``i`` in an error."""
-    return tuple(_checked_text(cell, index, where) for index, cell in enumerate(cells))
+    checked: list[str] = []
+    for begin in range(0, len(cells), _CHECKED_AT_A_TIME):
+        some = cells[begin : begin + _CHECKED_AT_A_TIME]
+        if _are_plain_texts(some):
+            checked.extend(some)
+        else:
+            # One by one, to replace the nulls and to name the cell that is wrong.
+            checked.extend(_checked_text(cell, begin + i, where) for i, cell in enumerate(some))
+    return tuple(checked)
 
 
 def require_some_text(corpus: Corpus, source: str) -> None:
@@ -172,18 +186,23 @@ def short_repr(value: object) -> str:
     return " ".join(_SHORT_REPR.repr(value).split())
 
 
-def require_utf8(cell: str, index: int, where: Callable[[int], str]) -> None:
-    """Raise for half of a surrogate pair, which JSON can carry and no file can hold."""
-    if cell.isascii():
-        return
-    try:
-        cell.encode("utf-8")
-    except UnicodeEncodeError as error:
-        code = ord(cell[error.start])
-        raise InputError(
-            f"{where(index)}: half of a character pair (U+{code:04X}) at position {error.start} cannot "
-            "be written as UTF-8: repair or remove it"
-        ) from None
+def require_utf8(cells: Sequence[object], where: Callable[[int], str]) -> None:
+    """Raise for half of a surrogate pair, which JSON can carry and no file can hold; cells of other types pass."""
+    for index, cell in enumerate(cells):
+        if isinstance(cell, str) and not cell.isascii() and (found := _SURROGATE.search(cell)):
+            raise InputError(
+                f"{where(index)}: half of a character pair (U+{ord(found[0]):04X}) at position {found.start()} cannot "
+                "be written as UTF-8: repair or remove it"
+            )
+
+
+def _are_plain_texts(cells: Sequence[object]) -> TypeGuard[Sequence[str]]:
+    """Whether all cells are strings with nothing wrong in them: looked at together, which is much faster."""
+    if any(type(cell) is not str for cell in cells):
+        return False
+    joined = "".join(cast("Sequence[str]", cells))
+    # Without surrogates encoding cannot fail; halves of different cells do not become a pair by standing together.
+    return "\0" not in joined and (joined.isascii() or not _SURROGATE.search(joined))
 
 
 def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
@@ -196,7 +215,7 @@ def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
         )
     if "\0" in cell:
         raise InputError(f"{where(index)}: the text holds a NUL character: remove it ({short_repr(cell)})")
-    require_utf8(cell, index, where)
+    require_utf8([cell], lambda _: where(index))
     # numpy.str_ and other subclasses become plain strings; str() would call their own __str__.
     return cell if type(cell) is str else str.__str__(cell)
 

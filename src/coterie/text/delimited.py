@@ -54,16 +54,11 @@ class DelimitedSource(Source):
             rows = _Rows(self)
         places = [rows.header.index(name) for name in names]
         while True:
-            cells: dict[str, list[object]] = {name: [] for name in names}
-            columns = [(cells[name], place) for name, place in zip(names, places, strict=True)]
-            lines: list[int] = []
             with _raised_cell_limit():
-                while len(lines) < size and (row := rows.next_row()) is not None:
-                    for column, place in columns:
-                        column.append(row[place])
-                    lines.append(rows.row_line)
-            if not lines:
+                chunk, lines = rows.take(size)
+            if not chunk:
                 return
+            cells = {name: [row[place] for row in chunk] for name, place in zip(names, places, strict=True)}
             yield Batch(cells, lines)
 
 
@@ -80,34 +75,45 @@ class _Rows:
         self._reader = csv.reader(chain([first], lines), delimiter=separator, strict=True)
         self._row_number = 0  # 0 stands for the header
         self.row_line = 1
-        header = [cell.strip() for cell in self._read() or []]
+        try:
+            header = [cell.strip() for cell in next(self._reader, [])]
+        except csv.Error as error:
+            raise self._broken(error) from None
         if not any(header):
             raise InputError(f"{self._name}: line 1 is blank, but must name the columns")
         self.header = header
 
-    def next_row(self) -> list[str] | None:
-        """The next row, or None at the end of the file."""
+    def take(self, size: int) -> tuple[list[list[str]], list[int]]:
+        """At most ``size`` rows and the line on which each begins; none at the end of the file."""
+        expected, reader = len(self.header), self._reader
+        chunk: list[list[str]] = []
+        lines: list[int] = []
         self._row_number += 1
-        expected = len(self.header)
-        while (row := self._read()) is not None:
-            if not row:
-                if expected > 1:
-                    continue
-                row = [""]
-            if len(row) != expected:
-                raise InputError(
-                    f"{self._place()}: expected {expected} cells, found {len(row)}: put cells that hold the "
-                    "separator in double quotes"
-                )
-            return row
-        return None
-
-    def _read(self) -> list[str] | None:
-        self.row_line = self._reader.line_num + 1
+        self.row_line = reader.line_num + 1
         try:
-            return next(self._reader, None)
+            for row in reader:
+                if len(row) != expected:
+                    if not row and expected > 1:
+                        self.row_line = reader.line_num + 1
+                        continue
+                    if row:
+                        raise InputError(
+                            f"{self._place()}: expected {expected} cells, found {len(row)}: put cells that hold the "
+                            "separator in double quotes"
+                        )
+                    row = [""]
+                chunk.append(row)
+                lines.append(self.row_line)
+                if len(chunk) == size:
+                    break
+                self._row_number += 1
+                self.row_line = reader.line_num + 1
         except csv.Error as error:
-            raise InputError(f"{self._place()}: {_in_plain_words(str(error))}") from None
+            raise self._broken(error) from None
+        return chunk, lines
+
+    def _broken(self, error: csv.Error) -> InputError:
+        return InputError(f"{self._place()}: {_in_plain_words(str(error))}")
 
     def _place(self) -> str:
         row = f"row {self._row_number}" if self._row_number else "header"

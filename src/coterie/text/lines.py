@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO, StringIO
 from itertools import islice
 from pathlib import Path
 from typing import IO, cast
@@ -18,6 +19,8 @@ from coterie.text.source import Batch, Column, Source, listed
 
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+# Bytes decoded at a time.
+_BLOCK_BYTES = 2**16
 
 
 @contextmanager
@@ -34,33 +37,67 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def checked_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file with their ends, as they are; only a line feed ends a line.
-
-    Lines are decoded one by one, so that an error can name the line and the byte.
-    """
-    offset = 0
+    """The lines of a UTF-8 file with their ends, as they are; only a line feed ends a line."""
     where = "byte {} after decompression" if path.suffix.lower() == ".gz" else "byte {}"
+    offset, number = 0, 1
     with _opened(path) as stream:
-        for number, raw in enumerate(stream, start=1):
-            line = raw
-            if number == 1 and line.startswith(_UTF8_BOM):
-                line = line[len(_UTF8_BOM) :]
-            elif number == 1 and line.startswith(_UTF16_BOMS):
+        for block in _whole_lines(stream):
+            content = block
+            if offset == 0 and block.startswith(_UTF16_BOMS):
                 raise InputError(f"{path}: line 1, byte 0: this looks like UTF-16: save the file as UTF-8")
-            start = offset + len(raw) - len(line)
-            if b"\0" in line:
-                place = where.format(start + line.index(b"\0"))
-                raise InputError(f"{path}: line {number}, {place}: NUL byte: is this a text file? Remove it")
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                place = where.format(start + error.start)
-                raise InputError(
-                    f"{path}: line {number}, {place}: not UTF-8 (0x{line[error.start]:02x}, {error.reason}): "
-                    "save the file as UTF-8 (in a spreadsheet program: save as CSV UTF-8)"
-                ) from None
-            offset += len(raw)
-            yield text
+            if offset == 0 and block.startswith(_UTF8_BOM):
+                content = block[len(_UTF8_BOM) :]
+            start = offset + len(block) - len(content)
+            lines = _decoded(content)
+            if lines is None:
+                # Line by line, to give the good ones and to name the line and the byte of the bad one.
+                yield from _decoded_one_by_one(content, path, number, start, where)
+                raise AssertionError("a block that cannot be decoded has lines that can")
+            yield from lines
+            number += len(lines)
+            offset += len(block)
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of a file in blocks that end with a line, the last one as the file does."""
+    rest: list[bytes] = []
+    while block := stream.read(_BLOCK_BYTES):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*rest, block[:end]])
+            rest = []
+        rest.append(block[end:])
+    if last := b"".join(rest):
+        yield last
+
+
+def _decoded(block: bytes) -> list[str] | None:
+    """The lines of a block with their ends; ``None`` where something is wrong with one of them."""
+    if b"\0" in block:
+        return None
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    # Not splitlines(): it also splits where nobody ends a line.
+    return StringIO(text, newline="\n").readlines()
+
+
+def _decoded_one_by_one(block: bytes, path: Path, number: int, start: int, where: str) -> Iterator[str]:
+    for line in BytesIO(block):
+        if b"\0" in line:
+            place = where.format(start + line.index(b"\0"))
+            raise InputError(f"{path}: line {number}, {place}: NUL byte: is this a text file? Remove it")
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = where.format(start + error.start)
+            raise InputError(
+                f"{path}: line {number}, {place}: not UTF-8 (0x{line[error.start]:02x}, {error.reason}): "
+                "save the file as UTF-8 (in a spreadsheet program: save as CSV UTF-8)"
+            ) from None
+        number += 1
+        start += len(line)
 
 
 @dataclass(frozen=True)
@@ -73,10 +110,11 @@ class PlainTextSource(Source):
         return [Column("text", holds_text=True)]
 
     def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
-        texts = (line.removesuffix("\n").removesuffix("\r") for line in checked_lines(self.path))
+        lines = checked_lines(self.path)
         first = 1
-        while chunk := list(islice(texts, size)):
-            yield Batch({"text": chunk}, range(first, first + len(chunk)))
+        while chunk := list(islice(lines, size)):
+            texts = [line.removesuffix("\n").removesuffix("\r") for line in chunk]
+            yield Batch({"text": texts}, range(first, first + len(chunk)))
             first += len(chunk)
 
 
@@ -127,16 +165,34 @@ class JsonLinesSource(Source):
             if content.isspace():
                 continue
             number += 1
-            where = f"{self.name}: row {number} (line {line})"
-            try:
-                row = json.loads(content)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{where}: broken JSON at character {error.colno}: {error.msg}") from None
-            except (ValueError, RecursionError) as error:  # a number or a nesting beyond Python's limits
-                raise InputError(f"{where}: JSON that cannot be read: {error}") from None
-            if not isinstance(row, dict):
-                raise InputError(
-                    f"{where}: expected a JSON object, received {type_name(row)} {short_repr(row)}: write "
-                    'one object a line, {"text": "..."}'
-                )
-            yield number, line, row
+            row = _fast_object(content)
+            yield number, line, self._object(content, number, line) if row is None else row
+
+    def _object(self, content: str, number: int, line: int) -> dict[str, object]:
+        where = f"{self.name}: row {number} (line {line})"
+        try:
+            row = json.loads(content)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{where}: broken JSON at character {error.colno}: {error.msg}") from None
+        except (ValueError, RecursionError) as error:  # a number or a nesting beyond Python's limits
+            raise InputError(f"{where}: JSON that cannot be read: {error}") from None
+        if not isinstance(row, dict):
+            raise InputError(
+                f"{where}: expected a JSON object, received {type_name(row)} {short_repr(row)}: write "
+                'one object a line, {"text": "..."}'
+            )
+        return row
+
+
+_decoder = json.JSONDecoder()
+
+
+def _fast_object(content: str) -> dict[str, object] | None:
+    """The object of a line that holds nothing else; ``None`` where a line needs a closer look."""
+    if not content.startswith("{"):
+        return None
+    try:
+        row, end = _decoder.raw_decode(content)
+    except (ValueError, RecursionError):
+        return None
+    return row if content[end:] in ("", "\n", "\r\n") else None

@@ -138,9 +138,8 @@ def _corpus(source: Source, choice: ColumnChoice, batch: Batch, rows_before: int
 
     texts = checked_texts(batch.cells[choice.text], where)
     for name in choice.names:
-        for index, cell in enumerate(batch.cells[name] if name != choice.text else ()):
-            if isinstance(cell, str):
-                require_utf8(cell, index, partial(where, column=name))
+        if name != choice.text:
+            require_utf8(batch.cells[name], partial(where, column=name))
     numbers = range(rows_before, rows_before + len(texts))
     return Corpus(
         texts=texts,

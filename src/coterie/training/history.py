@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +21,40 @@ class Snapshot:
     step: int
     embeddings: NDArray[np.float32]
     labels: NDArray[np.int64]
+
+
+class StageCost:
+    """Fills the record of one stage after the other in :attr:`History.costs`."""
+
+    def __init__(self) -> None:
+        self._record: dict[str, Any] = {}
+
+    def begin(self, stage: str, share: float) -> dict[str, Any]:
+        """The record of a new stage, which this goes on filling."""
+        self._record = {"stage": stage, "share": share, "epochs": 0, "steps": 0, **self._nothing()}
+        self._record["last_epoch"] = {"steps": 0, **self._nothing()}
+        return self._record
+
+    @staticmethod
+    def _nothing() -> dict[str, float]:
+        return dict.fromkeys(("views", "refresh", "training", "looks"), 0.0)
+
+    @contextmanager
+    def of(self, what: str) -> Iterator[None]:
+        """Add the seconds of this block to ``what``."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - began
+            self._record[what] += seconds
+            self._record["last_epoch"][what] = seconds
+
+    def count(self, steps: int) -> None:
+        """An epoch of so many steps is over."""
+        self._record["epochs"] += 1
+        self._record["steps"] += steps
+        self._record["last_epoch"]["steps"] = steps
 
 
 @dataclass
@@ -38,6 +75,10 @@ class History:
         Padded tokens over real tokens, over all training batches.
     encoder_change:
         Mean absolute change of the encoder's parameters over the run.
+    costs:
+        One record a stage: ``stage``, its ``share`` of the run's steps, how many ``epochs`` and ``steps`` there were,
+        and the seconds of drawing ``views``, of what is computed anew every epoch (``refresh``), of ``training`` itself
+        and of ``looks`` at the labels; ``last_epoch`` is the same for the last epoch alone.
     """
 
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -46,6 +87,7 @@ class History:
     stop_reasons: dict[str, str] = field(default_factory=dict)
     padding: float = 1.0
     encoder_change: float = 0.0
+    costs: list[dict[str, Any]] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
 
     @property
@@ -65,4 +107,5 @@ class History:
             "stop_reasons": self.stop_reasons,
             "padding": self.padding,
             "encoder_change": self.encoder_change,
+            "costs": self.costs,
         }

@@ -86,6 +86,9 @@ class Objective(nn.Module, ABC):
     needs_token_states: bool = False
     # A frozen encoder is in evaluation mode and gets no gradient.
     trains_encoder: bool = True
+    # Whether a step may be recorded and replayed: the loss waits for nothing from the device, reads no ``tokens``, has
+    # shapes that follow from the batch's alone, and whatever ``refresh`` changes it changes in place.
+    recordable: bool = False
 
     @abstractmethod
     def loss(self, batch: Batch) -> LossTerms:

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 
 @contextmanager
-def frozen(module: nn.Module | None) -> Iterator[None]:
-    """Without gradients for ``module``: also what others share with it gets none."""
-    parameters = [] if module is None else [each for each in module.parameters() if each.requires_grad]
+def frozen(*modules: nn.Module) -> Iterator[None]:
+    """Without gradients for ``modules``: also what others share with them gets none."""
+    parameters = [each for module in modules for each in module.parameters() if each.requires_grad]
     for each in parameters:
         each.requires_grad_(False)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from coterie.clustering.kmeans import Partition, kmeans
 
@@ -25,11 +26,11 @@ class LabelWatch:
         self._calm = 0
         self._head_labels: NDArray[np.int64] | None = None
 
-    def partition(self, embeddings: NDArray[np.float32]) -> Partition:
+    def partition(self, embeddings: NDArray[np.float32] | Tensor) -> Partition:
         """k-means of ``embeddings`` continued from the last look; changes nothing here."""
         return kmeans(embeddings, len(self.centers), weights=self._weights, init=self.centers, max_iter=100)
 
-    def look(self, embeddings: NDArray[np.float32], tolerance: float) -> float:
+    def look(self, embeddings: NDArray[np.float32] | Tensor, tolerance: float) -> float:
         """Share of the corpus that changed cluster since the last look."""
         partition = self.partition(embeddings)
         change = self._change(partition.labels, self.labels, tolerance)

@@ -1,9 +1,8 @@
-"""The one training loop. The only place with ``backward()``."""
+"""The one training loop: stages, epochs, looks at the labels."""
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,20 +12,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from coterie.encoders.device import autocast, resolve_precision
-from coterie.encoders.tokens import TokenArrays, training_batches
+from coterie.encoders.device import resolve_precision
+from coterie.encoders.tokenizing import TokenArrays, training_batches
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
-from coterie.training.history import History, Snapshot
-from coterie.training.objective import Batch, LossTerms, Objective, Stage, TokenView
+from coterie.training.history import History, Snapshot, StageCost
+from coterie.training.objective import Objective, Stage
 from coterie.training.parameters import frozen, mean_change
+from coterie.training.recorded import RecordedSteps, can_record
+from coterie.training.steps import Steps, Work
 from coterie.training.stopping import LabelWatch
 from coterie.training.views import Views
 
-# A GPU takes all views of a batch in one forward pass; a CPU is faster in small passes of texts of like length.
-TOKENS_PER_TRAINING_FORWARD = {"cpu": 2_048}
 # A step may not wait for the device; terms are fetched together, this many steps at a time.
 TERMS_BUFFER = 256
 
@@ -73,15 +72,15 @@ class Trainer:
         self._seed = seed
         self._epoch = 0
         self._step = 0
-        self._token_budget = TOKENS_PER_TRAINING_FORWARD.get(self.device.type, sys.maxsize)
         self._batch_size = config.batch_size_for(len(tokens))
-        self._padded_tokens = 0
-        self._real_tokens = 0
+        self._work = Work()
+        self._cost = StageCost()
+        self._last_epoch = 0
         self._unread: list[tuple[str, int, int, dict[str, Tensor]]] = []
 
     @property
     def steps_per_epoch(self) -> int:
-        return max(1, -(-len(self.tokens) // self._batch_size))
+        return self.config.steps_per_epoch(len(self.tokens))
 
     def run(self, stages: Sequence[Stage], cap: int | None = None) -> History:
         """Train through ``stages``; Ctrl-C ends training cleanly with the model so far.
@@ -93,18 +92,17 @@ class Trainer:
             if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
             lengths = [stage.share if stage.epochs is None else stage.epochs for stage in stages]
-            cap, planned, shares = cap or self._cap(stages), 0, 0.0
-            for stage, length in zip(stages, lengths, strict=True):
-                shares += length
-                # The stages' caps add up to the whole, whatever rounding does to each.
-                until = round(cap * shares / sum(lengths))
-                self._run_stage(stage, until - planned)
-                planned = until
+            # The stages' caps add up to the whole, whatever rounding does to each.
+            until = np.round((cap or self._cap(stages)) * np.cumsum(lengths) / sum(lengths)).astype(int)
+            steps = np.diff(until, prepend=0).tolist()
+            self._last_epoch = sum(-(-each // self.steps_per_epoch) for each in steps) - 1
+            for stage, total, length in zip(stages, steps, lengths, strict=True):
+                self._run_stage(stage, total, length / sum(lengths))
                 if self.history.interrupted:
                     break
         self.encoder.eval()
-        if self._real_tokens:
-            self.history.padding = self._padded_tokens / self._real_tokens
+        if self._work.real_tokens:
+            self.history.padding = self._work.computed_tokens / self._work.real_tokens
         self.history.encoder_change = mean_change(before, list(self.encoder.parameters()))
         return self.history
 
@@ -112,7 +110,7 @@ class Trainer:
         """Embeddings of all distinct texts as the encoder is now, in the training precision."""
         return self.encoder.encode_tokens(self.tokens, self.dtype)
 
-    def _run_stage(self, stage: Stage, total: int) -> None:
+    def _run_stage(self, stage: Stage, total: int, share: float) -> None:
         if self.watch is not None:
             self.watch.start_over()
         reason = "interrupted"
@@ -120,9 +118,11 @@ class Trainer:
             for callback in self.callbacks:
                 callback.on_stage_start(stage.name, total)
             objective = stage.objective.to(self.device)
-            objective.start(self.embed_corpus)
-            with frozen(self.encoder if not objective.trains_encoder else None):
-                reason = self._epochs(stage, objective, self._optimizer(objective), total)
+            self.history.costs.append(self._cost.begin(stage.name, share))
+            with self._cost.of("refresh"):
+                objective.start(self.embed_corpus)
+            with frozen(*self._still(objective)):
+                reason = self._epochs(stage, objective, self._steps(objective), total)
         except KeyboardInterrupt:
             pass  # keep what was learned so far
         finally:
@@ -131,108 +131,74 @@ class Trainer:
             for callback in self.callbacks:
                 callback.on_stage_end(reason)
 
+    def _still(self, objective: Objective) -> list[nn.Module]:
+        """What does not learn in this stage."""
+        if not objective.trains_encoder:
+            return [self.encoder]
+        layers = self.config.trainable_layers
+        if layers == "auto":
+            layers = -(-self.encoder.n_layers // 2) if self.device.type == "cpu" else None
+        return [] if layers is None else self.encoder.below(int(layers))
+
     def _unused_name(self, name: str) -> str:
         """``name``, numbered where an earlier stage had it."""
         names = [name, *(f"{name}_{i}" for i in range(2, len(self.history.stop_reasons) + 3))]
         return next(each for each in names if each not in self.history.stop_reasons)
 
-    def _epochs(self, stage: Stage, objective: Objective, optimizer: torch.optim.Optimizer, total: int) -> str:
+    def _steps(self, objective: Objective) -> Steps:
+        steps = (
+            self.encoder,
+            objective,
+            self._optimizer(objective),
+            self.views,
+            self.config,
+            self.dtype,
+            (self._counts, self._weights),
+            self._work,
+        )
+        plain = Steps(*steps)
+        return RecordedSteps(*steps) if can_record(objective, plain) else plain
+
+    def _epochs(self, stage: Stage, objective: Objective, steps: Steps, total: int) -> str:
         config = self.config
         done = 0
         first_epoch = self._epoch
         while done < total:
             began = time.perf_counter()
-            if config.fresh_views or self._epoch == first_epoch:
-                # Views that are drawn once are the same in every stage.
-                self.views.draw(objective.views, self._epoch if config.fresh_views else 0)
-            objective.refresh(self.embed_corpus)
+            with self._cost.of("views"):
+                if config.fresh_views:
+                    self.views.draw(objective.views, self._epoch, self._last_epoch)
+                elif self._epoch == first_epoch:
+                    # Views that are drawn once are the same in every stage.
+                    self.views.draw(objective.views, 0, 0)
+            with self._cost.of("refresh"):
+                objective.refresh(self.embed_corpus)
             self._epoch += 1
             batches = training_batches(self.views.lengths, self._batch_size, config.length_pool, self._generator)
             self.encoder.train(objective.trains_encoder)
             objective.train()
-            for rows in batches[: total - done]:
-                terms = self._train_step(objective, optimizer, rows)
-                done += 1
-                self._step += 1
-                self._unread.append((stage.name, self._epoch, self._step, terms))
-                for callback in self.callbacks:
-                    callback.on_step(self._step, terms)
-                if len(self._unread) >= TERMS_BUFFER:
-                    self._read_terms()
-            self._read_terms()
+            with self._cost.of("training"):
+                done += self._one_epoch(stage.name, steps, batches[: total - done])
             self.history.epoch_seconds.append(time.perf_counter() - began)
-            if self._look(stage, self._epoch - first_epoch, last=done >= total):
+            with self._cost.of("looks"):
+                settled = self._look(stage, self._epoch - first_epoch, last=done >= total)
+            if settled:
                 return "converged"
         return "cap"
 
-    def _train_step(
-        self, objective: Objective, optimizer: torch.optim.Optimizer, rows: NDArray[np.int64]
-    ) -> dict[str, Tensor]:
-        optimizer.zero_grad(set_to_none=True)
-        # Two texts a part at least: a contrastive loss has nothing to contrast in one.
-        n_parts = max(1, min(self.config.accumulate, len(rows) // 2))
-        whole = self._counts[rows].sum()
-        sums: dict[str, Tensor] = {}
-        for part in np.array_split(rows, n_parts):
-            # A part's loss is a mean over its weights; the batch's mean weighs the parts by theirs.
-            share = float(self._counts[part].sum() / whole)
-            terms = self._forward(objective, part)
-            (terms.total * share).backward()
-            for name, value in terms.named.items():
-                sums[name] = sums.get(name, 0) + value.detach() * share
-        if self.config.max_grad_norm is not None:
-            parameters = [p for group in optimizer.param_groups for p in group["params"]]
-            nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
-        optimizer.step()
-        return sums
-
-    def _forward(self, objective: Objective, rows: NDArray[np.int64]) -> LossTerms:
-        """All views of a batch through the encoder together, then the objective."""
-        places = torch.from_numpy(rows).to(self.device)
-        embeddings: tuple[Tensor, ...]
-        token_views: tuple[TokenView, ...] = ()
-        with torch.set_grad_enabled(objective.trains_encoder):
-            if objective.needs_token_states:
-                embeddings, token_views = self._by_token(objective, rows)
-            else:
-                embeddings = self._by_sentence(objective, rows) if objective.views else ()
-        # The losses run outside autocast: their exponentials and logarithms want float32.
-        return objective.loss(
-            Batch(
-                embeddings,
-                places,
-                self._weights[places],
-                token_views,
-                tokens=lambda name: self.views.batch(name, rows),
-                precision=self.dtype,
-            )
-        )
-
-    def _by_sentence(self, objective: Objective, rows: NDArray[np.int64]) -> tuple[Tensor, ...]:
-        """Sentence embeddings alone: texts of like length go through together, whatever view they are of."""
-        flat = self.views.rows(objective.views, rows)
-        sentences, padded = self.encoder.encode_rows(self.views.tokens, flat, self.dtype, self._token_budget)
-        self._count_tokens(flat, padded)
-        return sentences.split(len(rows))
-
-    def _by_token(
-        self, objective: Objective, rows: NDArray[np.int64]
-    ) -> tuple[tuple[Tensor, ...], tuple[TokenView, ...]]:
-        """Token states too: one padded pass a view."""
-        sentences, views = [], []
-        for name in objective.views:
-            ids, mask = self.views.batch(name, rows)
-            read = objective.corrupt(ids, mask)
-            with autocast(self.device, self.dtype):
-                output = self.encoder(read, mask)
-            self._count_tokens(self.views.rows([name], rows), ids.numel())
-            sentences.append(output.sentences)
-            views.append(TokenView(output.token_states, read, mask, ids))
-        return tuple(sentences), tuple(views)
-
-    def _count_tokens(self, rows: NDArray[np.int64], padded: int) -> None:
-        self._padded_tokens += padded
-        self._real_tokens += int(self.views.tokens.lengths_on_host[rows].sum())
+    def _one_epoch(self, name: str, steps: Steps, batches: Sequence[NDArray[np.int64]]) -> int:
+        steps.start_epoch(batches)
+        for place in range(len(batches)):
+            terms = steps.take(place)
+            self._step += 1
+            self._unread.append((name, self._epoch, self._step, terms))
+            for callback in self.callbacks:
+                callback.on_step(self._step, terms)
+            if len(self._unread) >= TERMS_BUFFER:
+                self._read_terms()
+        self._read_terms()
+        self._cost.count(len(batches))
+        return len(batches)
 
     def _look(self, stage: Stage, epoch: int, last: bool) -> bool:
         """Check the labels and take a snapshot where one is due; whether to stop."""
@@ -266,14 +232,13 @@ class Trainer:
             if probabilities is not None:
                 labels = probabilities.argmax(dim=1).cpu().numpy()
                 return watch.look_at_head(labels, self.config.tolerance)
-        return watch.look(embeddings.cpu().numpy(), self.config.tolerance)
+        return watch.look(embeddings, self.config.tolerance)
 
     def _take_snapshot(self, stage: str, embeddings: Tensor) -> None:
         """Embeddings and their k-means labels; taking one changes nothing about the run."""
         assert self.watch is not None, "snapshots show the labels that a watch follows"
-        vectors = embeddings.cpu().numpy()
-        labels = self.watch.partition(vectors).labels
-        self.history.snapshots.append(Snapshot(stage, self._epoch, self._step, vectors, labels))
+        labels = self.watch.partition(embeddings).labels
+        self.history.snapshots.append(Snapshot(stage, self._epoch, self._step, embeddings.cpu().numpy(), labels))
 
     def _read_terms(self) -> None:
         """Move the terms of the last steps (all of one stage) from the device into the history, in one transfer."""
@@ -293,15 +258,9 @@ class Trainer:
 
     def _cap(self, stages: Sequence[Stage]) -> int:
         """Steps of the whole run at most."""
-        caps = []
+        cap = self.config.most_steps(len(self.tokens))
         epochs = [stage.epochs for stage in stages if stage.epochs is not None]
-        if epochs:
-            caps.append(sum(epochs) * self.steps_per_epoch)
-        if self.config.max_steps is not None:
-            caps.append(self.config.max_steps)
-        if self.config.max_epochs is not None:
-            caps.append(self.config.max_epochs * self.steps_per_epoch)
-        return min(caps)
+        return min(cap, sum(epochs) * self.steps_per_epoch) if epochs else cap
 
     def _optimizer(self, objective: Objective) -> torch.optim.Optimizer:
         """Adam with one group a learning rate; a parameter that two modules share belongs to the first that has it."""
@@ -317,7 +276,8 @@ class Trainer:
             taken.update(own)
             if own:
                 groups.append({"params": own, "lr": rate})
-        return torch.optim.Adam(groups, fused=self.device.type in {"cuda", "cpu"})
+        on_cuda = self.device.type == "cuda"
+        return torch.optim.Adam(groups, fused=on_cuda or self.device.type == "cpu", capturable=on_cuda)
 
 
 @contextmanager

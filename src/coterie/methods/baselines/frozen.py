@@ -71,20 +71,26 @@ class FrozenEncoder(PartitionMixin, EncoderMethod):
         self.from_embeddings_ = vectors is not None
         if vectors is None:
             self.encoder_ = self._load_encoder()
-            tokens = self.encoder_.tokenize(corpus.distinct)
-            self._note_truncated(tokens.truncated, corpus)
-            vectors = self.encoder_.encode_tokens(tokens).cpu().numpy()
-        else:
-            vectors = self._prepare(vectors)
-        return self._partition(vectors, corpus.counts)
+            self._measured_noise = None
+            encoded = super()._encode(corpus.distinct)
+            self._note_truncated(encoded.truncated, corpus)
+            return replace(self._partition(encoded.features, corpus.counts), noise=encoded.noise)
+        return self._partition(self._prepare(vectors), corpus.counts)
 
     def _accepts_embeddings(self) -> str | None:
         return None
 
     def _encode(self, texts: Sequence[str]) -> Encoded:
+        self._check_has_encoder()
+        return super()._encode(texts)
+
+    def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self._check_has_encoder()
+        return super()._encode_exactly(texts)
+
+    def _check_has_encoder(self) -> None:
         if self.from_embeddings_:
             raise SettingError("this model was fitted on given embeddings and has no encoder; pass embeddings=")
-        return super()._encode(texts)
 
     def _load_encoder(self) -> TransformerEncoder:
         encoder = super()._load_encoder()

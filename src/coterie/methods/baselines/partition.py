@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.checks import check_choice
-from coterie.clustering.agglomerative import LINKAGES, linkage_labels
+from coterie.clustering.agglomerative import LARGEST, LINKAGES, linkage_labels
 from coterie.clustering.kmeans import centroids, kmeans, spherical_kmeans, unit_rows
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Learned
@@ -24,6 +24,9 @@ class PartitionMixin(ClusteringMethod):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_choice("clusterer", self.clusterer, CLUSTERERS)
+
+    def _most_rows(self) -> int | None:
+        return LARGEST if self.clusterer in LINKAGES else None
 
     def _prepare(self, features: Any) -> Any:
         """Vectors as the clustering sees them: of unit length for spherical k-means."""

@@ -11,6 +11,9 @@ import numpy as np
 
 from coterie.errors import InputError
 
+# An array of draws costs about as much as this many single ones.
+SINGLE_DRAWS = 4
+
 
 @dataclass(frozen=True)
 class Augmenter(ABC):
@@ -43,6 +46,13 @@ def words_to_change(share: float, n_words: int) -> int:
     """How many words a share of a text is: at least one of a text that has any."""
     # The small number keeps 0.1 of 30 words at three, where the product of the floats may fall short of it.
     return min(n_words, max(1, int(share * n_words + 1e-9)))
+
+
+def draw_below(bound: int, n: int, generator: np.random.Generator) -> list[int]:
+    """What ``generator.integers(bound, size=n).tolist()`` gives; single draws are quicker while there are few."""
+    if n > SINGLE_DRAWS:
+        return generator.integers(bound, size=n).tolist()
+    return [int(generator.integers(bound)) for _ in range(n)]
 
 
 def unchanged_share(texts: Sequence[str], augmented: Sequence[str]) -> float:

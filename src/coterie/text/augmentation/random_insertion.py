@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coterie.text.augmentation.base import draw_below
 from coterie.text.augmentation.synonyms import WithSynonyms
 from coterie.text.augmentation.wordnet import English, look_up
 from coterie.text.words import SplitText
@@ -33,8 +34,8 @@ def insert_synonyms(split: SplitText, n: int, generator: np.random.Generator, ca
     known = [entry for entry in map(look_up, split.words) if entry is not None]
     if not known:
         return None
-    sources = generator.integers(len(known), size=n).tolist()
-    places = generator.integers(len(split.words) + 1, size=n).tolist()
+    sources = draw_below(len(known), n, generator)
+    places = draw_below(len(split.words) + 1, n, generator)
     additions = [
         (place, _drawn(known[source], candidates, generator)) for source, place in zip(sources, places, strict=True)
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie.checks import check_number
-from coterie.text.augmentation.base import Augmenter, words_to_change
+from coterie.text.augmentation.base import Augmenter, draw_below, words_to_change
 from coterie.text.words import SplitText, split_text
 
 
@@ -43,12 +43,10 @@ def swap_words(split: SplitText, n: int, generator: np.random.Generator) -> str 
     words = list(split.words)
     if len(set(words)) < 2:
         return None
-    for first, step in zip(
-        generator.integers(len(words), size=n).tolist(),
-        generator.integers(1, len(words), size=n).tolist(),
-        strict=True,
-    ):
-        second = (first + step) % len(words)
+    firsts = draw_below(len(words), n, generator)
+    steps = draw_below(len(words) - 1, n, generator)
+    for first, step in zip(firsts, steps, strict=True):
+        second = (first + 1 + step) % len(words)
         words[first], words[second] = words[second], words[first]
     if tuple(words) == split.words:  # undone by a second exchange, or the same word twice
         first = int(generator.integers(len(words)))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter
-from coterie.text.words import SplitText, split_text, split_words
+from coterie.text.words import SplitText, has_no_spaces, split_text, split_words
+
+TEXTS_AT_A_TIME = 100
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,45 @@ class WordDeletion(Augmenter):
 
     def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
         self.check()
-        result = []
-        for text in texts:
-            n_words = len(split_words(text))
-            kept = generator.random(n_words) >= self.ratio
-            if n_words and not kept.any():
-                kept[generator.integers(n_words)] = True
-            result.append(text if kept.all() else split_text(text).kept(np.flatnonzero(kept).tolist()))
+        result: list[str] = []
+        ahead: list[list[str]] = []
+        while len(result) < len(texts):
+            some = texts[len(result) : len(result) + TEXTS_AT_A_TIME]
+            ahead += [split_words(text) for text in some[len(ahead) :]]
+            done = self._some(some, ahead, generator)
+            del ahead[: len(done)]
+            result += done
         return result
+
+    def _some(self, texts: Sequence[str], split: list[list[str]], generator: np.random.Generator) -> list[str]:
+        """The first of ``texts``, from one call of the generator for the words of all.
+
+        A text that loses every word takes one more number, behind its own: there the generator is set back, and the
+        texts after it are left for later.
+        """
+        before = generator.bit_generator.state
+        stays = (generator.random(sum(map(len, split))) >= self.ratio).tolist()
+        result = []
+        end = 0
+        for text, words in zip(texts, split, strict=True):
+            begin, end = end, end + len(words)
+            kept = stays[begin:end]
+            if False not in kept or len(words) == 1:
+                result.append(text)
+            elif True in kept:
+                result.append(_kept(text, words, kept))
+            else:
+                generator.bit_generator.state = before
+                generator.random(end)
+                kept[int(generator.integers(len(words)))] = True
+                return [*result, _kept(text, words, kept)]
+        return result
+
+
+def _kept(text: str, words: list[str], kept: list[bool]) -> str:
+    if has_no_spaces(text):
+        return split_text(text).kept([place for place, stays in enumerate(kept) if stays])
+    return " ".join(compress(words, kept))
 
 
 def delete_words(split: SplitText, n: int, generator: np.random.Generator) -> str | None:

@@ -1,0 +1,83 @@
+"""Attention inside each of many packed texts, by the kernel that suits the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from coterie.encoders.packing import Packed, padded, unpadded
+
+
+def attend(mixed: Tensor, packed: Packed, dropout: float, bias: Tensor | None) -> Tensor:
+    """Tokens x (query, key, value) x heads x size in, tokens x (heads * size) out; :func:`window_bias` is ``bias``."""
+    tokens, _, heads, size = mixed.shape
+    if mixed.is_cuda:
+        windows = mixed.view(-1, packed.window or tokens, 3, heads, size)
+        offsets = None if packed.window else packed.offsets
+        attended: Tensor = _OnCuda.apply(windows, bias, offsets, packed.longest, dropout)
+        return attended.reshape(tokens, heads * size)
+    if bias is not None:
+        query, key, value = mixed.view(-1, packed.window, 3, heads, size).permute(2, 0, 3, 1, 4)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
+        return attended.transpose(1, 2).reshape(tokens, heads * size)
+    query, key, value = padded(mixed, packed).permute(2, 0, 3, 1, 4)
+    mask = None
+    if not packed.uniform:
+        lengths = packed.offsets.diff().unsqueeze(1)
+        mask = (torch.arange(packed.longest, device=mixed.device) < lengths)[:, None, None, :]
+    attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+    return unpadded(attended.transpose(1, 2), packed).reshape(tokens, heads * size)
+
+
+def window_bias(packed: Packed, dtype: torch.dtype) -> Tensor | None:
+    """0 where two tokens of a window are of one text, minus infinity where they are not; nothing without windows."""
+    if not packed.window:
+        return None
+    owners = packed.owners.view(-1, 1, packed.window)
+    apart = owners.unsqueeze(-1) != owners.unsqueeze(-2)
+    return torch.zeros(apart.shape, dtype=dtype, device=apart.device).masked_fill_(apart, float("-inf"))
+
+
+class _OnCuda(torch.autograd.Function):
+    """The memory-efficient kernel of torch, called below its public name for two reasons.
+
+    It takes texts of any length end to end (``offsets``), and it can write the three gradients into one piece of
+    memory, where the product before wants them; the public function would copy them together.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, mixed: Tensor, bias: Tensor | None, offsets: Tensor | None, longest: int, dropout: float
+    ) -> Tensor:
+        query, key, value = mixed.unbind(2)
+        if bias is not None:
+            bias = bias.expand(-1, mixed.shape[3], -1, -1)
+        out, *random, longest_query, longest_key = torch.ops.aten._efficient_attention_forward(
+            query, key, value, bias, offsets, offsets, longest, longest, dropout, 0, any(ctx.needs_input_grad)
+        )
+        ctx.save_for_backward(mixed, bias, offsets, out, *random)
+        ctx.longest, ctx.dropout = (longest_query, longest_key), dropout
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
+        mixed, bias, offsets, out, sums, seed, offset = ctx.saved_tensors
+        query, key, value = mixed.unbind(2)
+        first, *others, _ = torch.ops.aten._efficient_attention_backward(
+            gradient.contiguous(), query, key, value, bias, out, offsets, offsets, *ctx.longest, sums, ctx.dropout,
+            seed, offset, 0, False, shared_storage_dqdkdv=True,
+        )  # fmt: skip
+        whole = first.as_strided(mixed.shape, _strides(mixed.shape), first.storage_offset())
+        together = all(each.data_ptr() == whole[:, :, i].data_ptr() for i, each in enumerate(others, 1))
+        return whole if together else torch.stack([first, *others], dim=2), None, None, None, None
+
+
+def _strides(shape: torch.Size) -> tuple[int, ...]:
+    """Of a contiguous tensor."""
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.append(strides[-1] * size)
+    return tuple(reversed(strides))

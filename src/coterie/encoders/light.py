@@ -1,0 +1,89 @@
+"""A saved BERT without the transformers library, whose import alone takes longer than a small prediction."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from torch import Tensor, nn
+
+from coterie.encoders.packed_bert import can_pack
+from coterie.files import write_json
+
+CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
+TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
+NEEDED = {"hidden_size", "num_hidden_layers", "num_attention_heads", "layer_norm_eps", "pad_token_id"}
+
+
+class LightBert(nn.Module):
+    """BERT's weights under BERT's names; what it computes is :func:`~coterie.encoders.packed_bert.run_packed`."""
+
+    def __init__(self, settings: dict[str, Any], weights: dict[str, Tensor]) -> None:
+        super().__init__()
+        self.settings = settings
+        self.config = SimpleNamespace(**settings)
+        for name in sorted(weights, key=_in_order):
+            *path, last = name.split(".")
+            parent: nn.Module = self
+            for step in path:
+                child = dict(parent.named_children()).get(step)
+                if child is None:
+                    child = nn.ModuleList() if step == "layer" else nn.Module()
+                    parent.add_module(step, child)
+                parent = child
+            parent.register_parameter(last, nn.Parameter(weights[name].float()))
+
+    def save_pretrained(self, folder: str) -> None:
+        """Write weights and configuration as the transformers library does."""
+        from safetensors.torch import save_file
+
+        weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
+        save_file(weights, Path(folder) / WEIGHTS_FILE, metadata={"format": "pt"})
+        write_json(Path(folder) / CONFIG_FILE, self.settings)
+
+
+class LightTokenizer:
+    """The fast tokenizer of a folder, without the wrapper that the transformers library puts around it."""
+
+    is_fast = True
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self.backend_tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+        self._settings = json.loads((folder / TOKENIZER_CONFIG_FILE).read_text(encoding="utf-8"))
+        self.model_max_length = int(self._settings["model_max_length"])
+        self.pad_token_id = self.backend_tokenizer.token_to_id(self._settings["pad_token"])
+
+    def save_pretrained(self, folder: str) -> None:
+        """Write the files that this was made from."""
+        self.backend_tokenizer.save(str(Path(folder) / TOKENIZER_FILE))
+        write_json(Path(folder) / TOKENIZER_CONFIG_FILE, self._settings)
+
+
+def load_light(folder: Path) -> tuple[LightBert, LightTokenizer] | None:
+    """Model and tokenizer of a folder that Coterie wrote; ``None`` where only the transformers library can read it."""
+    from safetensors.torch import load_file
+
+    try:
+        settings = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        # A setting that the file leaves out has a default that the library knows.
+        if not set(settings) >= NEEDED or not can_pack(SimpleNamespace(config=SimpleNamespace(**settings))):
+            return None
+        weights = load_file(folder / WEIGHTS_FILE)
+        tokenizer = LightTokenizer(folder)
+    except Exception:  # whatever is wrong with the folder, the transformers library says it better
+        return None
+    layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
+    whole = "embeddings.word_embeddings.weight" in weights and len(layers) == settings["num_hidden_layers"]
+    if not whole or not isinstance(tokenizer.pad_token_id, int):
+        return None
+    return LightBert(settings, weights), tokenizer
+
+
+def _in_order(name: str) -> list[Any]:
+    """Layer 10 behind layer 9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

@@ -1,0 +1,146 @@
+"""BERT and RoBERTa run on packed texts: the model's own weights, no padding, few kernels.
+
+The modules are only looked up for their weights, so whatever has BERT's names will do: the model of the transformers
+library, or :class:`~coterie.encoders.light.LightBert`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from coterie.encoders.attention import attend, window_bias
+from coterie.encoders.dropout import dropout
+from coterie.encoders.fused import Fused
+from coterie.encoders.packing import Packed
+
+FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
+# Models whose first position is not 0 but the one behind the padding id.
+OFFSET_FAMILIES = FAMILIES - {"bert"}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": functional.gelu,
+    "relu": functional.relu,
+    "gelu_new": lambda states: functional.gelu(states, approximate="tanh"),
+    "gelu_pytorch_tanh": lambda states: functional.gelu(states, approximate="tanh"),
+}
+
+
+Product = tuple[Tensor, Tensor]
+
+
+def can_pack(model: Any) -> bool:
+    """Whether :func:`run_packed` computes what ``model`` computes."""
+    config: Any = getattr(model, "config", None)
+    return (
+        getattr(config, "model_type", None) in FAMILIES
+        and getattr(config, "position_embedding_type", None) in {None, "absolute"}
+        and getattr(config, "hidden_act", None) in ACTIVATIONS
+        and not getattr(config, "is_decoder", False)
+        and not getattr(config, "add_cross_attention", False)
+    )
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The weights of one layer: matrices in the precision of the products, biases and norms in float32."""
+
+    attention: Product  # queries, keys and values in one product
+    attention_out: Product
+    attention_norm: Product
+    up: Product
+    down: Product
+    norm: Product
+    dropouts: tuple[float, float, float]  # of attention, behind it, and at the end
+
+
+def layer_weights(model: Any, dtype: torch.dtype) -> list[Layer]:
+    """All layers' weights, as :func:`run_packed` wants them; gradients reach the model's own."""
+
+    def cast(*modules: nn.Linear) -> Product:
+        if len(modules) == 1:
+            return modules[0].weight.to(dtype), modules[0].bias
+        weights = torch.cat([module.weight.to(dtype) for module in modules])
+        return weights, torch.cat([module.bias for module in modules])
+
+    def norm(module: nn.LayerNorm) -> tuple[Tensor, Tensor]:
+        return module.weight, module.bias
+
+    return [
+        Layer(
+            cast(layer.attention.self.query, layer.attention.self.key, layer.attention.self.value),
+            cast(layer.attention.output.dense),
+            norm(layer.attention.output.LayerNorm),
+            cast(layer.intermediate.dense),
+            cast(layer.output.dense),
+            norm(layer.output.LayerNorm),
+            (_dropout(layer.attention.self), _dropout(layer.attention.output), _dropout(layer.output)),
+        )
+        for layer in model.encoder.layer
+    ]
+
+
+def run_packed(model: Any, layers: list[Layer], packed: Packed, fused: Fused | None = None) -> Tensor:
+    """Last token states (float32) of packed texts, one row a token.
+
+    As under autocast: matrix products in the precision of ``layers``, sums and norms in float32. Dropout follows the
+    model's mode. ``fused`` kernels do the same in fewer passes, where the model's activation is theirs.
+    """
+    config, training = model.config, model.training
+    activation = ACTIVATIONS[config.hidden_act]
+    heads, eps = config.num_attention_heads, config.layer_norm_eps
+    width = (config.hidden_size,)
+    dtype = layers[0].up[0].dtype
+    attention_bias = window_bias(packed, dtype)
+    if config.hidden_act != "gelu":
+        fused = None
+
+    def normed(states: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:
+        return functional.layer_norm(states, width, *weights, eps)
+
+    def dropped(states: Tensor, rate: float) -> Tensor:
+        return dropout(states, rate) if training and rate else states
+
+    def added(states: Tensor, inner: Tensor, weights: Product, norm: Product, rate: float) -> tuple[Tensor, Tensor]:
+        """``norm(states + dropout(inner @ weights))``, and the same in the precision of the products."""
+        if fused is None:
+            result = normed(states + dropped(_product(inner, weights), rate), norm)
+            return result, result.to(dtype)
+        product = functional.linear(inner, weights[0])
+        return fused.residual_norm(states, product, weights[1], norm, rate if training else 0.0, eps)
+
+    table = model.embeddings
+    first = config.pad_token_id + 1 if config.model_type in OFFSET_FAMILIES else 0
+    # Only a text that fills a window can be longer than the model takes.
+    positions = (packed.positions + first).clamp_max(len(table.position_embeddings.weight) - 1)
+    states = (
+        functional.embedding(packed.ids, table.word_embeddings.weight)
+        + functional.embedding(positions, table.position_embeddings.weight)
+        + table.token_type_embeddings.weight[0]
+    )
+    states = dropped(normed(states, (table.LayerNorm.weight, table.LayerNorm.bias)), _dropout(table))
+    narrow = states.to(dtype)
+    for layer in layers:
+        inside, behind, last = layer.dropouts
+        mixed = _product(narrow, layer.attention)
+        mixed = attend(mixed.view(len(mixed), 3, heads, -1), packed, inside if training else 0.0, attention_bias)
+        states, narrow = added(states, mixed, layer.attention_out, layer.attention_norm, behind)
+        if fused is None:
+            inner = activation(_product(narrow, layer.up))
+        else:
+            inner = fused.bias_gelu(functional.linear(narrow, layer.up[0]), layer.up[1])
+        states, narrow = added(states, inner, layer.down, layer.norm, last)
+    return states
+
+
+def _product(states: Tensor, weights: Product) -> Tensor:
+    return functional.linear(states, weights[0], weights[1].to(states.dtype))
+
+
+def _dropout(module: nn.Module) -> float:
+    """The rate as the module has it now; a light model is never trained and has none."""
+    return float(getattr(getattr(module, "dropout", None), "p", 0.0))

@@ -1,0 +1,96 @@
+"""Short texts gathered into windows of a fixed width: attention works on few full tiles instead of many empty ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The tile of the attention kernels: a window is one tile wide, or several where texts are longer.
+TILE = 64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Texts end to end, none across the end of a window; the rest of each window is filled with a text nobody wants.
+
+    Attributes
+    ----------
+    rows, lengths:
+        For every text in the order it stands, those that only fill included: which one it is (0 for a filler), and its
+        tokens (0 where a window has no rest).
+    places:
+        Where each wanted text stands in that order.
+    n_windows, width:
+        The whole is ``n_windows * width`` tokens long.
+    """
+
+    rows: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    places: NDArray[np.int64]
+    n_windows: int
+    width: int
+
+
+def window_width(longest: int) -> int:
+    """The narrowest window that takes any text."""
+    return -(-longest // TILE) * TILE
+
+
+def lay_out(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int, step: int = 1) -> Layout:
+    """Gather the texts ``rows`` with so many tokens each into windows; their number is a multiple of ``step``."""
+    begins, n_needed = _fill(lengths, width)
+    n_windows = -(-n_needed // step) * step
+    used = np.bincount(begins // width, weights=lengths, minlength=n_windows).astype(np.int64)
+    rests = width - used
+    everything = np.concatenate([begins, np.arange(n_windows) * width + used])
+    order = np.argsort(everything, kind="stable")
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return Layout(
+        np.concatenate([rows, np.zeros(n_windows, dtype=np.int64)])[order],
+        np.concatenate([lengths, rests])[order],
+        places[: len(rows)],
+        n_windows,
+        width,
+    )
+
+
+def _fill(lengths: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
+    """Where each text begins, and how many windows that takes.
+
+    A window takes the longest text that is left, again and again, until none fits; the same filling is repeated while
+    there are texts for it, so the work depends on the number of different lengths, not on that of texts.
+    """
+    by_length = np.argsort(-lengths, kind="stable")
+    left = np.bincount(lengths, minlength=width + 1).tolist()
+    # Texts of one length stand together in `by_length`, the longest first.
+    taken = np.concatenate([np.cumsum(left[::-1])[::-1][1:], [0]]).tolist()
+    begins = np.zeros_like(lengths)  # where a text without tokens stays
+    n_windows, longest = 0, width
+    while True:
+        while longest and not left[longest]:
+            longest -= 1
+        if not longest:
+            return begins, n_windows
+        filling: list[int] = []
+        uses: dict[int, int] = {}
+        room, length = width, longest
+        while room:
+            length = min(length, room)
+            while length and left[length] <= uses.get(length, 0):
+                length -= 1
+            if not length:
+                break
+            filling.append(length)
+            uses[length] = uses.get(length, 0) + 1
+            room -= length
+        times = min(left[length] // count for length, count in uses.items())
+        starts = (n_windows + np.arange(times)) * width
+        for length in filling:
+            begins[by_length[taken[length] : taken[length] + times]] = starts
+            taken[length] += times
+            left[length] -= times
+            starts = starts + length
+        n_windows += times

@@ -1,0 +1,131 @@
+"""Tokenising by distinct words, where a tokenizer allows it: words repeat, and a look-up is quicker than tokenising."""
+
+from __future__ import annotations
+
+from itertools import chain
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+
+# Texts that share few words are better tokenised whole, by all cores.
+MOST_DISTINCT = 0.5
+# The table starts anew when it is this large, so that no corpus fills the memory.
+MOST_IDS = 4_000_000
+
+
+class WordTable:
+    """Ids of every word met so far, from which the ids of texts are put together.
+
+    Attributes
+    ----------
+    repays: whether the last texts repeated words often enough.
+    """
+
+    def __init__(self, backend: Tokenizer, prefix: list[int], suffix: list[int]) -> None:
+        self.repays = True
+        self._backend = backend
+        self._prefix = prefix
+        self._suffix = suffix
+        self._lock = Lock()
+        self._places: dict[str, int]
+        self._ids: NDArray[np.int32]
+        self._starts: NDArray[np.int64]
+        self._lengths: NDArray[np.int64]
+        self._forget()
+
+    @classmethod
+    def of(cls, backend: Tokenizer) -> WordTable | None:
+        """A table for ``backend``; None if what stands beside a word may change its tokens.
+
+        BERT's tokenizers work on each character, then on each word. Only U+0020 counts as a border between words here:
+        of other white space the tokenizer has its own idea.
+        """
+        parts = (backend.model, backend.normalizer, backend.pre_tokenizer)
+        kinds = (WordPiece, BertNormalizer, BertPreTokenizer)
+        if not all(type(part) is kind for part, kind in zip(parts, kinds, strict=True)):
+            return None
+        added = [token.content for token in backend.get_added_tokens_decoder().values()]
+        if not all(content.isascii() and content.split() == [content] for content in added):
+            return None
+        backend.no_padding()
+        backend.no_truncation()
+        whole, bare = backend.encode("a"), backend.encode("a", add_special_tokens=False)
+        before = whole.special_tokens_mask.index(0) if 0 in whole.special_tokens_mask else 0
+        prefix, suffix = whole.ids[:before], whole.ids[before + len(bare.ids) :]
+        return cls(backend, prefix, suffix) if [*prefix, *bare.ids, *suffix] == whole.ids else None
+
+    def tokenize(self, texts: list[str], max_length: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+        """Ids of all texts (one at least) in a row, tokens of each, and how many texts were cut at ``max_length``."""
+        with self._lock:
+            return self._tokenize(texts, max_length)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
+
+    def _tokenize(self, texts: list[str], max_length: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+        split = [text.split(" ") for text in texts]
+        words = list(chain.from_iterable(split))
+        self._learn(words)
+        places = np.fromiter(map(self._places.__getitem__, words), dtype=np.int64, count=len(words))
+        n_words = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+        in_word = self._lengths[places]
+        # Even an empty text has a word, the empty one: no sum is over nothing.
+        in_text = np.add.reduceat(in_word, np.cumsum(n_words) - n_words)
+        content = self._ids[_ranges(self._starts[places], in_word)]
+        room = max_length - len(self._prefix) - len(self._suffix)
+        cut = in_text > room
+        if cut.any():
+            content = content[_ranges(np.zeros_like(in_text), in_text) < room]
+            in_text = np.minimum(in_text, room)
+        return self._dressed(content, in_text), in_text + (max_length - room), int(cut.sum())
+
+    def _dressed(self, content: NDArray[np.int32], in_text: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Every text with the special tokens around it."""
+        lengths = in_text + len(self._prefix) + len(self._suffix)
+        ends = np.cumsum(lengths)
+        whole = np.empty(int(ends[-1]), dtype=np.int32)
+        is_content = np.ones(len(whole), dtype=bool)
+        for first, special in ((ends - lengths, self._prefix), (ends - len(self._suffix), self._suffix)):
+            for i, token in enumerate(special):
+                whole[first + i] = token
+                is_content[first + i] = False
+        whole[is_content] = content
+        return whole
+
+    def _learn(self, words: list[str]) -> None:
+        """Tokenise the words that are new."""
+        if len(self._ids) > MOST_IDS:
+            self._forget()
+        known = self._places
+        new = [word for word in dict.fromkeys(words) if word not in known]
+        self.repays = len(new) <= MOST_DISTINCT * len(words)
+        if not new:
+            return
+        rows = [encoding.ids for encoding in self._backend.encode_batch_fast(new, add_special_tokens=False)]
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(lengths.sum()))
+        known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+        self._starts = np.concatenate([self._starts, len(self._ids) + np.cumsum(lengths) - lengths])
+        self._lengths = np.concatenate([self._lengths, lengths])
+        self._ids = np.concatenate([self._ids, ids])
+
+    def _forget(self) -> None:
+        self._places = {}
+        self._ids = np.zeros(0, dtype=np.int32)
+        self._starts = np.zeros(0, dtype=np.int64)
+        self._lengths = np.zeros(0, dtype=np.int64)
+
+
+def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each start on, as many as its length, all in a row."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)

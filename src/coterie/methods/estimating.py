@@ -1,0 +1,179 @@
+"""How long a fit will take and how much memory, from a short trial of the same fit on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from coterie.clustering.kmeans import kmeans
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.encoding import EncoderMethod
+from coterie.methods.training import TrainedMethod, drawers_for
+from coterie.text.corpus import Corpus
+
+# Texts of a trial, and texts in one of its steps: a CPU's time follows the texts, a GPU must be given a real batch and
+# several of them, since an epoch has costs of its own.
+TRIAL_TEXTS = {"cpu": 256, "cuda": 4_800}
+TRIAL_BATCH = {"cpu": 128}
+# Epochs of each stage in a trial; the last is measured, the others warm up.
+TRIAL_EPOCHS = {"cpu": 2, "cuda": 4}
+# Texts embedded, and rows clustered, to see how fast that goes.
+EMBEDDED = {"cpu": 512, "cuda": 20_000}
+CLUSTERED = {"cpu": 2_000, "cuda": 20_000}
+# A parameter that says how long a part goes on alone after the training, whatever the corpus.
+LATER_STEPS, TRIAL_LATER_STEPS = "topic_steps", 20
+# Fewer texts than this are not worth a trial: where a method trains on a CPU, and elsewhere.
+WORTH_ON_CPU, WORTH = 2_000, 10_000
+# Reading, describing and writing take about this long a row on any machine.
+SECONDS_A_ROW = 15e-6
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit is expected to cost.
+
+    Attributes
+    ----------
+    seconds:
+        Without an early stop.
+    memory, device_memory:
+        Bytes of the process at its largest, and on the GPU (0 without one).
+    trial_seconds:
+        What finding out took.
+    """
+
+    seconds: float
+    memory: int
+    device_memory: int
+    trial_seconds: float
+
+
+def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> bool:
+    """Whether a fit is long enough for a trial of some seconds."""
+    if not isinstance(method, EncoderMethod):
+        return False
+    slow = _device(method) == "cpu" and isinstance(method, TrainedMethod)
+    texts = len(corpus.distinct) if sample is None else min(sample, len(corpus.distinct))
+    return texts >= WORTH_ON_CPU if slow else len(corpus.distinct) >= WORTH
+
+
+def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> Estimate | None:
+    """What ``method.fit(corpus, sample=sample)`` will cost; ``None`` for methods without an encoder, which are quick.
+
+    The trial fits a copy on a few of the texts; ``method`` itself is left alone.
+    """
+    if not isinstance(method, EncoderMethod):
+        return None
+    began = time.perf_counter()
+    texts = corpus.distinct
+    n_all = len(texts)
+    n = n_all if sample is None else min(sample, n_all)
+    device = _device(method)
+    some = _evenly(texts, max(min(n, TRIAL_TEXTS.get(device, 256)), 2 * method.n_clusters))
+    trial = _Trial(method, some, device, n)
+    embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
+    seconds = n_all * embedding + trial.clustering_seconds() + len(corpus) * SECONDS_A_ROW
+    if isinstance(method, TrainedMethod):
+        seconds += n * embedding + trial.clustering_seconds() + trial.training_seconds()
+    width = trial.dimension
+    # Vectors before and after training, and what is kept of every row; others are embedded piece by piece.
+    extra = 5 * n * width * 2 + n_all * 200
+    on_device = trial.device_memory + 3 * n * width * 4 if device == "cuda" else 0
+    return Estimate(seconds, _resident() + extra, on_device, time.perf_counter() - began)
+
+
+class _Trial:
+    """A small fit, and what can be read from it."""
+
+    def __init__(self, method: EncoderMethod, texts: list[str], device: str, n_texts: int) -> None:
+        import torch
+
+        self._real, self._method = method, clone(method)
+        self._n_texts, self._n_trial, self._device = n_texts, len(texts), device
+        if isinstance(self._method, TrainedMethod):
+            self._batch = min(method.training.batch_size_for(n_texts), TRIAL_BATCH.get(device, sys.maxsize), len(texts))
+            self._shorten(self._method)
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        self._method.fit(texts)
+        self.device_memory = torch.cuda.max_memory_allocated() if device == "cuda" else 0
+        self.dimension = int(self._method.cluster_centers_.shape[1])
+
+    def _shorten(self, method: TrainedMethod) -> None:
+        method._trial_epochs = TRIAL_EPOCHS.get(self._device, 2)
+        method.set_params(
+            training__progress=False,
+            training__snapshot_every=0,
+            training__batch_size=self._batch,
+            training__max_steps=sys.maxsize,
+            training__patience=sys.maxsize,
+        )
+        if LATER_STEPS in method.get_params(deep=False):
+            method.set_params(**{LATER_STEPS: TRIAL_LATER_STEPS})
+
+    def embedding_seconds(self, texts: list[str]) -> float:
+        """Of one text among many."""
+        encoder, dtype = self._method.encoder_, self._method._quick_dtype(self._n_texts)
+        encoder.encode(texts[: max(1, len(texts) // 4)], dtype)
+        began = time.perf_counter()
+        self._vectors = encoder.encode(texts, dtype)
+        return (time.perf_counter() - began) / len(texts)
+
+    def clustering_seconds(self) -> float:
+        """Of k-means on all texts to be learned on."""
+        import torch
+
+        rows = max(min(self._n_texts, CLUSTERED.get(self._device, 2_000)), self._method.n_clusters)
+        generator = np.random.default_rng(0)
+        # Not the same rows again and again, which would be too easy to cluster.
+        drawn = self._vectors[generator.integers(len(self._vectors), size=rows)]
+        noise = generator.normal(scale=0.5 * drawn.std(), size=drawn.shape)
+        features = torch.from_numpy((drawn + noise).astype(np.float32)).to(self._method.encoder_.device)
+        began = time.perf_counter()
+        kmeans(features, self._method.n_clusters)
+        return (time.perf_counter() - began) * self._n_texts / rows
+
+    def training_seconds(self) -> float:
+        """Of all stages at the size of the real corpus, and what follows them."""
+        trial, real = self._method, self._real
+        assert isinstance(trial, TrainedMethod) and isinstance(real, TrainedMethod)
+        real._stage_lengths, real._stage_epochs = trial._stage_lengths, trial._stage_epochs
+        growth = self._n_texts / self._n_trial
+        in_a_step = real.training.batch_size_for(self._n_texts) / self._batch
+        drawn_ahead = real.training.fresh_views and drawers_for(trial.encoder_.device, self._n_texts) > 0
+        seconds = trial.timings_["head"]
+        if LATER_STEPS in real.get_params(deep=False):
+            seconds *= real.get_params(deep=False)[LATER_STEPS] / TRIAL_LATER_STEPS
+        for cost, steps in zip(trial.history_.costs, real.planned_steps(self._n_texts), strict=False):
+            last = cost["last_epoch"]
+            seconds += steps * in_a_step * last["training"] / max(1, last["steps"])
+            # The last epoch of a stage is followed by no look.
+            looks = cost["looks"] / max(1, cost["epochs"] - 1)
+            per_epoch = last["refresh"] + looks + (0.0 if drawn_ahead else last["views"])
+            seconds += steps / real.training.steps_per_epoch(self._n_texts) * growth * per_epoch
+        return seconds
+
+
+def _device(method: EncoderMethod) -> str:
+    from coterie.encoders.device import resolve_device
+
+    return resolve_device(method.device).type
+
+
+def _evenly(texts: Any, count: int) -> list[str]:
+    return [texts[i] for i in np.linspace(0, len(texts) - 1, min(count, len(texts))).astype(int)]
+
+
+def _resident() -> int:
+    """Memory of this process now; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return 0

@@ -1,0 +1,91 @@
+"""What the training process and its drawing workers say to each other: JSON lines with raw arrays behind them.
+
+Nothing here is heavy to import: a worker starts in a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import reduce
+from itertools import accumulate, pairwise
+from typing import IO, Any
+
+import numpy as np
+
+from coterie.text.augmentation.base import Augmenter
+from coterie.text.augmentation.composition import Composition
+
+Buffer = bytes | bytearray
+
+
+def send(stream: IO[bytes], header: Mapping[str, Any], *parts: Buffer) -> None:
+    """Write one message."""
+    sizes = [len(part) for part in parts]
+    stream.write(json.dumps({**header, "sizes": sizes}).encode("ascii") + b"\n")
+    for part in parts:
+        stream.write(part)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytearray]]:
+    """Read one message; EOFError where the other side has ended."""
+    line = stream.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError("the other side has ended")
+    header = json.loads(line)
+    parts = []
+    for size in header.pop("sizes"):
+        part = bytearray(size)
+        if stream.readinto(part) != size:  # type: ignore[attr-defined]
+            raise EOFError("the other side has ended")
+        parts.append(part)
+    return header, parts
+
+
+def packed_texts(texts: Sequence[str]) -> tuple[bytes, bytes]:
+    """All texts in one string, and the characters of each."""
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    return "".join(texts).encode("utf-8", "surrogatepass"), lengths.tobytes()
+
+
+def unpacked_texts(whole: Buffer, lengths: Buffer) -> list[str]:
+    characters = bytes(whole).decode("utf-8", "surrogatepass")
+    ends = accumulate(np.frombuffer(lengths, dtype=np.int64).tolist(), initial=0)
+    return [characters[begin:end] for begin, end in pairwise(ends)]
+
+
+def portable(augmenter: Augmenter) -> dict[str, Any] | None:
+    """The augmenter as plain data that :func:`rebuilt` understands in another process; None if that cannot be done."""
+    if type(augmenter) is Composition:
+        parts = [portable(part) for part in augmenter.augmenters]
+        return None if None in parts else {"parts": parts}
+    kind = type(augmenter)
+    settings = {field.name: getattr(augmenter, field.name) for field in fields(augmenter)}
+    described = {"module": kind.__module__, "name": kind.__qualname__, "settings": settings}
+    try:
+        # What the settings do not say (another attribute, a class that only this process knows) would be lost.
+        whole = kind.__module__ != "__main__" and vars(augmenter) == settings
+        again = rebuilt(json.loads(json.dumps(described))) if whole else None
+        return described if again == augmenter else None
+    except Exception:  # whatever somebody's class does when it is made anew
+        return None
+
+
+def rebuilt(described: Mapping[str, Any]) -> Augmenter:
+    """The augmenter that :func:`portable` described."""
+    if "parts" in described:
+        return Composition(*(rebuilt(part) for part in described["parts"]))
+    module = sys.modules.get(described["module"]) or importlib.import_module(described["module"])
+    kind = reduce(getattr, described["name"].split("."), module)
+    settings = {name: _with_tuples(value) for name, value in described["settings"].items()}
+    augmenter: Augmenter = kind(**settings)  # type: ignore[operator]
+    return augmenter
+
+
+def _with_tuples(value: Any) -> Any:
+    """Lists as tuples, as frozen dataclasses hold them."""
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
