@@ -17,6 +17,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/readme_table.py --check
+	$(BIN)/python tools/performance_page.py --check
 
 types: $(READY)
 	$(BIN)/mypy
@@ -27,6 +28,7 @@ unit: $(READY)
 # The table of methods and the figures in the README, from the registry and from benchmarks/results/.
 readme: $(READY)
 	$(BIN)/python tools/readme_table.py
+	$(BIN)/python tools/performance_page.py
 
 # torch comes first and pinned: left to the resolver it would pull gigabytes of GPU packages on a CPU machine.
 $(READY): pyproject.toml constraints.txt
