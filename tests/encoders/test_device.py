@@ -30,7 +30,7 @@ def test_an_unknown_precision_is_named(wrong: str) -> None:
 def test_auto_precision_follows_the_hardware(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
     expected = torch.bfloat16 if native else torch.float32
     monkeypatch.setattr("coterie.encoders.device._cpu_has_bfloat16", lambda: native)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: native)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: native and not including_emulation)
     assert resolve_precision("auto", CPU) == expected
     assert resolve_precision("auto", torch.device("cuda")) == expected
     assert resolve_precision("auto", torch.device("mps")) == torch.float32

@@ -13,6 +13,7 @@ from coterie.cli.tables import in_words
 from coterie.methods import estimating
 from coterie.methods.estimating import estimate, worth_estimating
 from coterie.text.corpus import as_corpus
+from coterie.training.steps import Steps
 
 TEXTS = grouped_texts(300)[0]
 CORPUS = as_corpus(TEXTS)
@@ -57,7 +58,8 @@ def test_every_stage_counts(tiny_encoder: Path) -> None:
         model.set_params(training__batch_size=16, training__max_steps=None, training__max_epochs=20)
         trial = estimating._Trial(model, list(TEXTS[:60]), "cpu", 3200)
         assert trial.training_seconds() > 0
-        return model.planned_steps(3200)
+        assert isinstance(trial._method, AECL)
+        return trial._method.planned_steps(3200, model.training)
 
     assert planned(stage_1=5, stage_2=15, stage_3=30) == pytest.approx([400, 1200, 2400])
     assert planned(stage_1=1, stage_2=0, stage_3=1) == pytest.approx([2000, 2000])
@@ -97,3 +99,27 @@ def test_worth_it(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_durations_in_words(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
+
+
+def test_ctrl_c_in_the_trial_is_not_swallowed(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unlucky(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Steps, "take", unlucky)
+    with pytest.raises(KeyboardInterrupt):
+        estimate(_sccl(tiny_encoder), CORPUS)
+
+
+def test_a_trial_that_fails_is_no_estimate(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*_: Any) -> Any:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Steps, "take", too_large)
+    assert estimate(_sccl(tiny_encoder), CORPUS) is None
+
+
+def test_a_language_model_is_not_asked_for_a_trial(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "WORTH_ON_CPU", 10)
+    assert worth_estimating(_sccl(tiny_encoder), CORPUS)
+    slow = SCCL(3, encoder=str(tiny_encoder), device="cpu", augmentation="contextual")
+    assert not worth_estimating(slow, CORPUS)

@@ -197,3 +197,11 @@ def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(parts.labels_, whole.labels_)
     np.testing.assert_allclose(parts.confidence_, whole.confidence_, atol=1e-12)
     np.testing.assert_allclose(parts.center_distance_, whole.center_distance_, atol=1e-9)
+
+
+def test_a_sample_that_a_linkage_cannot_hold_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.methods.baselines.partition.PartitionMixin._most_rows", lambda _: 20)
+    texts = [f"text number {i}" for i in range(40)]
+    with pytest.raises(InputError, match="20 texts that can be held"):
+        TfIdf(3, clusterer="ward").fit(texts, sample=30)
+    assert len(TfIdf(3, clusterer="ward").fit(texts, sample=20).labels_) == 40

@@ -323,7 +323,7 @@ def test_few_sizes_occur_and_little_is_lost_by_it(tokens: int, step: int) -> Non
 
 def test_only_what_can_be_recorded_is_recorded() -> None:
     def answer(**changed: Any) -> bool:
-        objective = {"recordable": True, "views": (ORIGINAL,), **changed}
+        objective = {"recordable": True, "views": (ORIGINAL,), "needs_token_states": False, **changed}
         encoder = {"device": torch.device(changed.get("device", "cuda")), "packs": changed.get("packs", True)}
         config = TrainingConfig(accumulate=changed.get("accumulate", 1))
         steps: Any = SimpleNamespace(encoder=SimpleNamespace(**encoder), config=config)
@@ -331,7 +331,8 @@ def test_only_what_can_be_recorded_is_recorded() -> None:
         return can_record(asked, steps)
 
     assert answer() is True
-    for changed in ({"recordable": False}, {"views": ()}, {"device": "cpu"}, {"packs": False}, {"accumulate": 2}):
+    other: tuple[dict[str, Any], ...] = ({"recordable": False}, {"views": ()}, {"needs_token_states": True})
+    for changed in (*other, {"device": "cpu"}, {"packs": False}, {"accumulate": 2}):
         assert answer(**changed) is False, changed
 
 

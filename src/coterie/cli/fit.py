@@ -110,14 +110,13 @@ def run(
     from coterie.files import whole_folder, write_json
     from coterie.report.content import describe_clusters
 
-    began = time.perf_counter()
     model.check(corpus, sample)
     if not quiet:
         typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
-    expected = None if quiet else _estimated(model, corpus, sample)
-    began = time.perf_counter()
     # The folder is opened first: a place that cannot be written to should not cost a training run.
     with whole_folder(output) as folder:
+        expected = None if quiet else _estimated(model, corpus, sample)
+        began = time.perf_counter()
         clock = _Clock(dict(seconds or {}))
         model.fit(corpus, sample=sample)
         clock.lap("fitting")
@@ -177,12 +176,13 @@ def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> E
 
     if not worth_estimating(model, corpus, sample):
         return None
+    typer.echo("Trying it on a few texts first, to tell how long it will take ...", err=True)
     found = estimate(model, corpus, sample)
     if found is None:
         return None
     gpu = f", {found.device_memory / 1e9:.1f} GB on the GPU" if found.device_memory else ""
     typer.echo(
-        f"This will take about {in_words(found.seconds)} and {found.memory / 1e9:.1f} GB of memory{gpu} "
+        f"This will take at most about {in_words(found.seconds)} and {found.memory / 1e9:.1f} GB of memory{gpu} "
         f"(estimated by a trial of {found.trial_seconds:.0f} s on this machine).",
         err=True,
     )

@@ -42,7 +42,8 @@ def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
     if precision == "bfloat16":
         return torch.bfloat16
     if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+        return torch.bfloat16 if native else torch.float32
     if device.type == "cpu" and _cpu_has_bfloat16():
         return torch.bfloat16
     return torch.float32
@@ -58,6 +59,11 @@ def _cpu_has_bfloat16() -> bool:
             return False
         return "avx512_bf16" in flags or "amx_bf16" in flags
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def at_home(device: torch.device) -> AbstractContextManager[object]:
+    """Make ``device`` the current one, where streams, graphs and kernels without an address of their own go."""
+    return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:

@@ -104,7 +104,7 @@ class _BiasGelu(torch.autograd.Function):
 
 @functools.cache
 def can_fuse() -> bool:
-    """Whether the kernels compile and agree with plain operations on this machine's GPU."""
+    """Whether the kernels compile and agree with plain operations on the current GPU."""
     if not torch.cuda.is_available():
         return False
     try:

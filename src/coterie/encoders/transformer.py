@@ -34,7 +34,7 @@ from coterie.errors import ModelFolderError, SettingError
 logger = logging.getLogger(__name__)
 
 # Tokens in one forward pass when encoding: enough to fill the device, small enough for its caches.
-TOKENS_PER_FORWARD = {"cuda": 131_072, "mps": 16_384, "cpu": 4_096}
+TOKENS_PER_FORWARD = {"cuda": 131_072, "mps": 16_384, "cpu": 2_048}
 # Texts tokenised at a time, while the ones before are on the device.
 TEXTS_AHEAD = 32_768
 
@@ -51,8 +51,7 @@ class TransformerEncoder(nn.Module):
         self.projection: nn.Linear | None = None
         # The words of texts to come are those of texts before.
         self._words: WordTable | None = None
-        # Other models go through their own, padded forward.
-        self.packs = can_pack(model)
+        self._can_pack = can_pack(model)
         # Sentence embeddings are pooled from the token states: the model's own pooler never gets a gradient.
         pooler = dict(model.named_children()).get("pooler")
         if pooler is not None:
@@ -95,6 +94,11 @@ class TransformerEncoder(nn.Module):
         return encoder if device is None else encoder.to(device)
 
     @property
+    def packs(self) -> bool:
+        """Whether texts go through the model packed; other models, and Apple's GPUs, take them padded."""
+        return self._can_pack and self.device.type != "mps"
+
+    @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
@@ -106,10 +110,14 @@ class TransformerEncoder(nn.Module):
 
     def below(self, n_layers: int) -> list[nn.Module]:
         """The word embeddings and all layers but the last ``n_layers``."""
-        embeddings = dict(self.model.named_children()).get("embeddings")
-        if embeddings is None or not self.n_layers:
+        if not self.has_layers:
             raise SettingError(f"training.trainable_layers: {type(self.model).__name__} has no layers known here")
-        return [embeddings, *self._stack[: max(0, self.n_layers - n_layers)]]
+        return [self.model.embeddings, *self._stack[: max(0, self.n_layers - n_layers)]]
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether :meth:`below` knows where the layers and word embeddings are."""
+        return self.n_layers > 0 and "embeddings" in dict(self.model.named_children())
 
     @property
     def _stack(self) -> nn.ModuleList:
@@ -232,10 +240,12 @@ class TransformerEncoder(nn.Module):
             from tqdm import tqdm
 
             bar = tqdm(total=len(tokens), desc=progress, unit="text", mininterval=1.0, leave=False)
-        result, _ = self.encode_rows(on_device, rows, dtype, budget, done=None if bar is None else bar.update)
-        if bar is not None:
-            bar.close()
-        self.train(was_training)
+        try:
+            result, _ = self.encode_rows(on_device, rows, dtype, budget, done=None if bar is None else bar.update)
+        finally:
+            if bar is not None:
+                bar.close()
+            self.train(was_training)
         return result
 
     def encode_rows(

@@ -124,6 +124,9 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             )
         if sample is not None:
             check_whole("sample", sample, least=self.n_clusters)
+            most = self._most_rows()
+            if most is not None and min(sample, len(corpus.distinct)) > most:
+                raise InputError(f"sample={sample} is more than the {most:,} texts that can be held; ask for fewer")
 
     def fit_predict(
         self, texts: Any, y: Any = None, *, embeddings: Any = None, sample: int | None = None

@@ -95,7 +95,7 @@ class EncoderMethod(ClusteringMethod):
             some = [texts[i] for i in np.linspace(0, len(texts) - 1, NOISE_TEXTS).astype(int)]
             exact = self.encoder_.encode(some)
             off = np.linalg.norm(self.encoder_.encode(some, dtype) - exact, axis=1)
-            self._measured_noise = float(NOISE_FACTOR * (off / np.linalg.norm(exact, axis=1)).max())
+            self._measured_noise = float(NOISE_FACTOR * (off / np.maximum(np.linalg.norm(exact, axis=1), 1e-12)).max())
         return self._measured_noise
 
     def _encode(self, texts: Sequence[str]) -> Encoded:

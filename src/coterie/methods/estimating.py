@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -34,6 +35,9 @@ WORTH_ON_CPU, WORTH = 2_000, 10_000
 SECONDS_A_ROW = 15e-6
 
 
+logger = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a fit is expected to cost.
@@ -58,6 +62,8 @@ def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | Non
     """Whether a fit is long enough for a trial of some seconds."""
     if not isinstance(method, EncoderMethod):
         return False
+    if isinstance(method, TrainedMethod) and any(each.slow for each in method._augmenters().values()):
+        return False  # a trial would ask a language model, and most of the time is spent there
     slow = _device(method) == "cpu" and isinstance(method, TrainedMethod)
     texts = len(corpus.distinct) if sample is None else min(sample, len(corpus.distinct))
     return texts >= WORTH_ON_CPU if slow else len(corpus.distinct) >= WORTH
@@ -76,7 +82,11 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
     n = n_all if sample is None else min(sample, n_all)
     device = _device(method)
     some = _evenly(texts, max(min(n, TRIAL_TEXTS.get(device, 256)), 2 * method.n_clusters))
-    trial = _Trial(method, some, device, n)
+    try:
+        trial = _Trial(method, some, device, n)
+    except RuntimeError as error:  # too little memory, for one: the fit itself will say so, or not
+        logger.info("no estimate: %s", error)
+        return None
     embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
     seconds = n_all * embedding + trial.clustering_seconds() + len(corpus) * SECONDS_A_ROW
     if isinstance(method, TrainedMethod):
@@ -102,6 +112,8 @@ class _Trial:
         if device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         self._method.fit(texts)
+        if self._method.history_.interrupted:
+            raise KeyboardInterrupt  # the trainer keeps what it has and goes on; nobody wants that of a trial
         self.device_memory = torch.cuda.max_memory_allocated() if device == "cuda" else 0
         self.dimension = int(self._method.cluster_centers_.shape[1])
 
@@ -112,6 +124,7 @@ class _Trial:
             training__snapshot_every=0,
             training__batch_size=self._batch,
             training__max_steps=sys.maxsize,
+            training__max_epochs=None,
             training__patience=sys.maxsize,
         )
         if LATER_STEPS in method.get_params(deep=False):
@@ -143,14 +156,12 @@ class _Trial:
         """Of all stages at the size of the real corpus, and what follows them."""
         trial, real = self._method, self._real
         assert isinstance(trial, TrainedMethod) and isinstance(real, TrainedMethod)
-        real._stage_lengths, real._stage_epochs = trial._stage_lengths, trial._stage_epochs
         growth = self._n_texts / self._n_trial
         in_a_step = real.training.batch_size_for(self._n_texts) / self._batch
         drawn_ahead = real.training.fresh_views and drawers_for(trial.encoder_.device, self._n_texts) > 0
-        seconds = trial.timings_["head"]
-        if LATER_STEPS in real.get_params(deep=False):
-            seconds *= real.get_params(deep=False)[LATER_STEPS] / TRIAL_LATER_STEPS
-        for cost, steps in zip(trial.history_.costs, real.planned_steps(self._n_texts), strict=False):
+        later = real.get_params(deep=False).get(LATER_STEPS)
+        seconds = trial.timings_["head"] * (growth if later is None else later / TRIAL_LATER_STEPS)
+        for cost, steps in zip(trial.history_.costs, trial.planned_steps(self._n_texts, real.training), strict=False):
             last = cost["last_epoch"]
             seconds += steps * in_a_step * last["training"] / max(1, last["steps"])
             # The last epoch of a stage is followed by no look.

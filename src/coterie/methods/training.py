@@ -183,11 +183,11 @@ class TrainedMethod(EncoderMethod):
             return stages
         return [replace(stage, epochs=self._trial_epochs) for stage in stages]
 
-    def planned_steps(self, n_texts: int) -> list[float]:
+    def planned_steps(self, n_texts: int, training: TrainingConfig) -> list[float]:
         """Steps of each stage at most, for a corpus of so many texts; known after a first fit."""
-        cap = self.training.most_steps(n_texts)
+        cap = training.most_steps(n_texts)
         if self._stage_epochs:
-            cap = min(cap, self._stage_epochs * self.training.steps_per_epoch(n_texts))
+            cap = min(cap, self._stage_epochs * training.steps_per_epoch(n_texts))
         return [cap * length / sum(self._stage_lengths) for length in self._stage_lengths]
 
     def _load_and_tokenize(self, corpus: Corpus) -> tuple[TransformerEncoder, TokenArrays]:

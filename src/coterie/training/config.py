@@ -36,8 +36,9 @@ class TrainingConfig:
         Parts a batch is cut into, one forward and backward each, to save memory. Negatives and cluster
         frequencies then come from the part, not from the whole batch.
     precision:
-        ``"auto"`` (bfloat16 where the hardware has it), ``"float32"`` or ``"bfloat16"``. Labels are those of float32
-        in any case: wherever the rounding of bfloat16 could decide between two clusters, a text is embedded again.
+        ``"auto"`` (bfloat16 where the hardware has it), ``"float32"`` or ``"bfloat16"``. Labels do not depend on it:
+        wherever bfloat16's rounding, measured on some texts, could decide between two clusters, a text is embedded
+        again in float32. Confidences of clear cases may differ in the third digit.
     fresh_views:
         Draw new augmented views every epoch; otherwise once, before training.
     length_pool:

@@ -141,6 +141,9 @@ class _Crew:
         # A list, so that the thread can let go of the texts once they are sent.
         thread = threading.Thread(target=self._work_with, args=(process, [opening]), daemon=True)
         thread.start()
+        if self.dismissed:  # while this one was being started
+            process.kill()
+            self._waiting.put(None)
         return thread
 
     def ask(self, request: Request) -> Future[Drawn]:

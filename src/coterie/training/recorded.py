@@ -123,7 +123,7 @@ class RecordedSteps(Steps):
         pool = next((each.graph.pool() for each in self._recordings.values()), None)
         # The gradients live in the graph's own memory.
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph, pool=pool):
+        with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.Stream(self.encoder.device)):
             names, terms = self._whole_step(layout, shape)
         logger.info("recorded a step of %d texts in %d windows of %d tokens", *shape)
         return _Recording(graph, layout, terms, names)
@@ -153,6 +153,7 @@ def can_record(objective: Objective, steps: Steps) -> bool:
     return (
         objective.recordable
         and bool(objective.views)
+        and not objective.needs_token_states
         and steps.encoder.device.type == "cuda"
         and steps.encoder.packs
         and steps.config.accumulate == 1

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from coterie.encoders.device import resolve_precision
+from coterie.encoders.device import at_home, resolve_precision
 from coterie.encoders.tokenizing import TokenArrays, training_batches
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
@@ -88,7 +88,7 @@ class Trainer:
         ``cap`` replaces the configuration's limit of steps.
         """
         before = [parameter.detach().clone() for parameter in self.encoder.parameters()]
-        with seeded(self._seed):
+        with at_home(self.device), seeded(self._seed):
             if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
             lengths = [stage.share if stage.epochs is None else stage.epochs for stage in stages]
@@ -127,6 +127,9 @@ class Trainer:
             pass  # keep what was learned so far
         finally:
             self._read_terms()
+            # Gradients of recorded steps would hold the memory of their graph.
+            self.encoder.zero_grad(set_to_none=True)
+            stage.objective.zero_grad(set_to_none=True)
             self.history.stop_reasons[self._unused_name(stage.name)] = reason
             for callback in self.callbacks:
                 callback.on_stage_end(reason)
@@ -137,7 +140,8 @@ class Trainer:
             return [self.encoder]
         layers = self.config.trainable_layers
         if layers == "auto":
-            layers = -(-self.encoder.n_layers // 2) if self.device.type == "cpu" else None
+            halves = self.device.type == "cpu" and self.encoder.has_layers
+            layers = -(-self.encoder.n_layers // 2) if halves else None
         return [] if layers is None else self.encoder.below(int(layers))
 
     def _unused_name(self, name: str) -> str:
