@@ -67,7 +67,7 @@ def main() -> None:
     default = rate(lambda texts: theirs.encode(texts, show_progress_bar=False), fewer, 1)
     best: dict[str, Any] = {}
     half = torch.float16 if device.type == "cuda" else torch.bfloat16
-    theirs_exact = theirs.encode(titles[:20_000], show_progress_bar=False)
+    theirs_exact = theirs.encode(titles[:1000], show_progress_bar=False)
     theirs.to(half)
     for size in options.batch_sizes:
         found = rate(lambda texts, size=size: theirs.encode(texts, batch_size=size, show_progress_bar=False), fewer, 1)
@@ -94,7 +94,7 @@ def main() -> None:
             "times_best": ours["per_second"] / best["per_second"],
             "nearest_center_the_same": float(same.mean()),
             "cosine": {"least": float(cosines.min()), "median": statistics.median(cosines.tolist())},
-            "float32_against_theirs": float(np.abs(wide - theirs_exact).max()),
+            "float32_against_theirs": float(np.abs(wide[:1000] - theirs_exact).max()),
         },
     )
 
