@@ -74,7 +74,7 @@ ROWS: list[Row] = [
         "2.5 times, 99 % nearest to the same centre",
         "speed/embedding_cpu",
         lambda r: (
-            f"{r['times_default']:.2f} times, {100 * r['nearest_center_the_same']:.2f} % the same",
+            f"{r['times_default']:.2f} times, {100 * r['nearest_center_the_same']:.3f} % the same",
             r["times_default"] >= 2.5 and r["nearest_center_the_same"] >= 0.99,
         ),
     ),
