@@ -84,7 +84,8 @@ ROWS: list[Row] = [
         "20 times, inertia within 1 %",
         "speed/kmeans",
         lambda r: (
-            f"{r['equal_work']['ratio']:.0f} times, inertia {100 * r['equal_work']['inertia_relative_difference']:+.3f} %",
+            f"{r['equal_work']['ratio']:.0f} times, "
+            f"inertia {100 * r['equal_work']['inertia_relative_difference']:+.3f} %",
             r["equal_work"]["ratio"] >= 20 and abs(r["equal_work"]["inertia_relative_difference"]) <= 0.01,
         ),
     ),
