@@ -94,9 +94,9 @@ def spy_on_passes(encoder: TransformerEncoder, seen: Callable[[int], object]) ->
     """Tell ``seen`` the number of texts of every pass through the encoder, padded or packed."""
     real = encoder.forward_packed
 
-    def packed(texts: Packed, layers: list[Layer]) -> Tensor:
+    def packed(texts: Packed, layers: list[Layer], *fused: Any) -> Tensor:
         seen(texts.n_texts)
-        return real(texts, layers)
+        return real(texts, layers, *fused)
 
     encoder.forward_packed = packed  # type: ignore[method-assign]
     encoder.register_forward_hook(lambda module, given, result: seen(len(given[0])))

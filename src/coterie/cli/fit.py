@@ -108,6 +108,7 @@ def run(
     from coterie.cli.run_folder import AssignmentWriter, versions
     from coterie.cli.tables import print_clusters
     from coterie.files import whole_folder, write_json
+    from coterie.methods.training import Clock
     from coterie.report.content import describe_clusters
 
     model.check(corpus, sample)
@@ -117,7 +118,7 @@ def run(
     with whole_folder(output) as folder:
         expected = None if quiet else _estimated(model, corpus, sample)
         began = time.perf_counter()
-        clock = _Clock(dict(seconds or {}))
+        clock = Clock(dict(seconds or {}))
         model.fit(corpus, sample=sample)
         clock.lap("fitting")
         summaries = describe_clusters(
@@ -209,16 +210,3 @@ def _save_snapshots(model: ClusteringMethod, corpus: Corpus, folder: Path) -> No
             folder / "snapshots" / f"{i:03d}.safetensors",
             metadata={"stage": snapshot.stage, "epoch": str(snapshot.epoch), "step": str(snapshot.step)},
         )
-
-
-class _Clock:
-    """Seconds since the last lap, by name."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self.seconds = seconds
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.seconds[name] = now - self._last
-        self._last = now

@@ -88,9 +88,10 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
         logger.info("no estimate: %s", error)
         return None
     embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
-    seconds = n_all * embedding + trial.clustering_seconds() + len(corpus) * SECONDS_A_ROW
+    clustering = trial.clustering_seconds()
+    seconds = n_all * embedding + clustering + len(corpus) * SECONDS_A_ROW
     if isinstance(method, TrainedMethod):
-        seconds += n * embedding + trial.clustering_seconds() + trial.training_seconds()
+        seconds += n * embedding + clustering + trial.training_seconds()
     width = trial.dimension
     # Vectors before and after training, and what is kept of every row; others are embedded piece by piece.
     extra = 5 * n * width * 2 + n_all * 200

@@ -144,7 +144,7 @@ class TrainedMethod(EncoderMethod):
         from coterie.training.trainer import Trainer
         from coterie.training.views import Views
 
-        clock = _Clock()
+        clock = Clock()
         encoder, tokens = self._load_and_tokenize(corpus)
         clock.lap("load_and_tokenize")
         ahead = drawers_for(encoder.device, len(corpus.distinct)) if self.training.fresh_views else 0
@@ -197,7 +197,7 @@ class TrainedMethod(EncoderMethod):
         self._note_truncated(tokens.truncated, corpus)
         return encoder, tokens
 
-    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: _Clock) -> Start:
+    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: Clock) -> Start:
         """Embed and cluster before training."""
         import torch
 
@@ -251,11 +251,11 @@ def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.in
     return None if probabilities is None else probabilities.argmax(dim=1).cpu().numpy()
 
 
-class _Clock:
+class Clock:
     """Seconds since the last lap, by name."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+    def __init__(self, seconds: dict[str, float] | None = None) -> None:
+        self.seconds = {} if seconds is None else seconds
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:

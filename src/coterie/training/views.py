@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.checks import check_whole
-from coterie.encoders.tokenizing import TokenArrays, tokenize, word_table
+from coterie.encoders.tokenizing import TokenArrays
 from coterie.encoders.tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter, unchanged_share
@@ -54,8 +54,6 @@ class Views:
         self._seed = seed
         self._ahead = ahead
         self._drawers: Drawers | None = None
-        # The same words come every epoch.
-        self._table = word_table(encoder.tokenizer)
         self._lengths = tokens.lengths
         self._first_row = {ORIGINAL: 0}
         self._kept: dict[str, TokenArrays] = {}
@@ -155,7 +153,7 @@ class Views:
     def _tokenized(self, name: str, texts: Sequence[str]) -> TokenArrays:
         if name not in self.unchanged:
             self.unchanged[name] = unchanged_share(self._texts, texts)
-        return tokenize(self._encoder.tokenizer, texts, self._encoder.max_length, self._table)
+        return self._encoder.tokenize(texts)
 
     def batch(self, name: str, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
         """Padded ids and mask of one view of the texts ``rows``."""
