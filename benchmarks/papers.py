@@ -197,7 +197,8 @@ def remark(workers: int) -> str:
     return (
         "One setting a method for all sets, length 64, all-MiniLM-L6-v2. Every method starts from the k-means in the "
         "first row; its `labels_` are scored, in brackets against that start. One seed: differences of a point or two "
-        "are within what another seed does.\n\n"
+        "are within what another seed does. SCCL was measured again, with new learning rates and with k-means on the "
+        "GPU: its start differs a little from the first row, and its brackets are against that start of its own.\n\n"
         "Three cautions. ClusterBERT's setting was changed after a first run on these same sets had lost on four of "
         "them, so its row is not held out; radius and alpha of SCCL, UFTC and DECCRL were found with StackOverflow in "
         "view (all of it in benchmarks/results/papers_trials.json and sccl_trials.json). The encoder was trained on "

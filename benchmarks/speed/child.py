@@ -1,4 +1,4 @@
-"""A command watched from outside: its seconds and its resident memory; and titles for its input, made in blocks."""
+"""A command watched from outside (seconds, resident memory of it and its helpers); titles for its input, in blocks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from common import made_titles, resident
 
@@ -33,6 +34,15 @@ class Watched:
         return max((memory for _, memory, _ in self.samples), default=0)
 
 
+def family(process: int) -> list[int]:
+    """The process and all it has started (pages they share are counted for each)."""
+    found = [process]
+    for each in found:
+        with suppress(OSError):
+            found += map(int, Path(f"/proc/{each}/task/{each}/children").read_text(encoding="ascii").split())
+    return found
+
+
 def watched(arguments: Sequence[str], look: Callable[[], float] = lambda: 0.0, every: float = 0.05) -> Watched:
     """Run ``python -m coterie`` with ``arguments``; ends this script where the command fails."""
     samples: list[tuple[float, int, float]] = []
@@ -40,7 +50,7 @@ def watched(arguments: Sequence[str], look: Callable[[], float] = lambda: 0.0, e
     child = subprocess.Popen([sys.executable, "-m", "coterie", *arguments])
     while child.poll() is None:
         with suppress(OSError, IndexError):  # it has just ended
-            memory = resident(child.pid)
+            memory = sum(resident(process) for process in family(child.pid))
             if memory:
                 samples.append((time.perf_counter() - began, memory, look()))
         time.sleep(every)

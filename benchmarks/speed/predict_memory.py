@@ -17,6 +17,7 @@ from common import write
 # Memory is told from here on: by then everything is loaded and the first pieces have gone through.
 WARM_LINES = 100_000
 POINTS = 50
+ENDING = float("inf")
 
 
 def main() -> None:
@@ -41,7 +42,9 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     written(titles, options.rows)
 
     def bytes_so_far() -> float:
-        # The file has another name until it is whole.
+        # The file has another name until it is whole; after that the process only comes to its end.
+        if output.exists():
+            return ENDING
         return float(sum(path.stat().st_size for path in output.parent.iterdir()))
 
     arguments = ["predict", str(run), str(titles), "-o", str(output), "-q", "--device", options.device]
@@ -53,9 +56,13 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def told(predict: Watched, rows: int, size: int) -> dict[str, Any]:
     """Memory by lines; lines are told from bytes, which are all but evenly spread over them."""
-    seconds, memory, so_far = (np.array(column) for column in zip(*predict.samples, strict=True))
+    ending = [memory for _, memory, so_far in predict.samples if so_far == ENDING]
+    going_on = [sample for sample in predict.samples if sample[2] != ENDING]
+    seconds, memory, so_far = (np.array(column) for column in zip(*going_on, strict=True))
     lines = so_far / size * rows
     warm = np.flatnonzero(lines >= min(WARM_LINES, rows / 2))
+    if not len(warm):  # a file of one piece
+        warm = np.arange(len(lines))
     going = np.flatnonzero(lines > 0)
     rate = (lines[going[-1]] - lines[going[0]]) / (seconds[going[-1]] - seconds[going[0]]) if len(going) > 1 else None
     points = warm[np.linspace(0, len(warm) - 1, min(POINTS, len(warm))).round().astype(int)]
@@ -66,6 +73,7 @@ def told(predict: Watched, rows: int, size: int) -> dict[str, Any]:
         "resident_bytes_when_warm": int(memory[warm[0]]),
         "resident_bytes_at_the_end": int(memory[warm[-1]]),
         "peak_bytes_from_warm_on": int(memory[warm].max()),
+        "peak_bytes_while_ending": max(ending, default=None),
         "peak_bytes": predict.peak,
         "growth_bytes": int(memory[warm].max() - memory[warm[0]]),
         "curve": [{"lines": int(lines[i]), "resident_bytes": int(memory[i])} for i in points],

@@ -38,7 +38,7 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         writer = csv.writer(stream)
         writer.writerow(["id", "text"])
         writer.writerows(enumerate(numbered_titles(options.rows)))
-    arguments = ["fit", str(titles), "--text-column", "text", "--id-column", "id", "-q", "-o", str(run)]
+    arguments = ["fit", str(titles), "--text-column", "text", "--id-column", "id", "-o", str(run)]
     arguments += ["-k", str(options.clusters), "-m", options.method, "--sample", str(options.sample)]
     arguments += ["--device", options.device, *(word for pair in options.set for word in ("--set", pair))]
     fit = watched(arguments)
@@ -52,6 +52,7 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "distinct_texts": record["distinct_texts"],
         "device": record["device"],
         "phases": record["seconds"],
+        "estimate": record["estimate"],
         "notes": record["notes"],
     }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
@@ -247,3 +249,16 @@ def test_the_text_column_of_the_run_is_taken_where_the_file_has_it(tmp_path: Pat
     alone = write_csv(tmp_path / "alone.csv", {"message": texts})
     done("predict", run, alone, "-o", tmp_path / "alone-out.csv", "-q")
     assert column(tmp_path / "alone-out.csv", "text") == texts
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_assigning_needs_neither_pandas_nor_transformers(method: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    texts = write_csv(tmp_path / "texts.csv", {"text": TEXTS})
+    command = ["predict", str(runs[method]), str(texts), "-q", "-o", str(tmp_path / "out.csv")]
+    code = (
+        f"import sys; from coterie.cli.main import app; app({command!r}, standalone_mode=False); "
+        "print(*[name for name in ('pandas', 'transformers') if name in sys.modules]); import pandas; pandas.Series()"
+    )
+    done_there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done_there.stdout.strip() == ""
+    assert len(read_rows(tmp_path / "out.csv")) == len(TEXTS)

@@ -84,7 +84,7 @@ def test_near_ties_leave_the_table_as_it_was() -> None:
 
 
 def test_blocks_are_smaller_where_centres_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert assignment.rows_at_a_time(10) == assignment.DISTANCE_BLOCK
+    assert assignment.rows_at_a_time(10) == assignment.TABLE_ROWS
     assert assignment.rows_at_a_time(2**14) == 2**10
     assert assignment.rows_at_a_time(2**40) == 1
     generator = np.random.default_rng(0)

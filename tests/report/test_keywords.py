@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from conftest import GROUPS, grouped_texts
 
@@ -82,3 +84,12 @@ def test_words_keep_their_apostrophes_and_other_letters() -> None:
 def test_english_contractions_are_no_keywords() -> None:
     keywords = _keywords(["it's late they're late", "don’t pay I've paid"], [0, 1])
     assert keywords == [("late",), ("paid", "pay")]
+
+
+def test_many_words_in_many_clusters_are_soon_counted() -> None:
+    # A list of words searched for every word would take some minutes.
+    texts = [f"word{i} other{i} late parcel" for i in range(60_000)]
+    began = time.perf_counter()
+    keywords = cluster_keywords(texts, np.arange(60_000) % 50, 50)
+    assert time.perf_counter() - began < 30
+    assert all(words[:2] == ("late", "parcel") for words in keywords)

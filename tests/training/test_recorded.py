@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from collections.abc import Sequence
@@ -399,17 +400,52 @@ def test_replayed_steps_learn_what_plain_ones_do(
         np.testing.assert_allclose(first.encode(texts), second.encode(texts), atol=5e-3)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
-def test_replayed_steps_drop_anew_every_time(tiny_encoder: Path) -> None:
-    encoder = TransformerEncoder.load(tiny_encoder, device=torch.device("cuda"))
+def _run_on_cuda(folder: Path, batch_size: int, epochs: int) -> Trainer:
+    """Twelve steps on two dropout views of each text, with rates so small that nothing is learned."""
+    encoder = TransformerEncoder.load(folder, device=torch.device("cuda"))
     texts, _ = grouped_texts(60)
     tokens = encoder.tokenize(texts)
     rates = {"learning_rate": 1e-30, "head_learning_rate": 1e-30}
-    # One batch of all texts: without dropout every step would have the same loss.
-    config = TrainingConfig(batch_size=60, max_epochs=12, precision="float32", check_every=0, **rates)
-    trainer = Trainer(
-        encoder, Views(encoder, texts, tokens, {}, 0), tokens, np.ones(60, dtype=np.int64), config, None, 0
+    config = TrainingConfig(
+        batch_size=batch_size,
+        max_epochs=epochs,
+        precision="float32",
+        check_every=0,
+        **rates,  # type: ignore[arg-type]
     )
+    views = Views(encoder, texts, tokens, {}, 0)
+    trainer = Trainer(encoder, views, tokens, np.ones(60, dtype=np.int64), config, None, 0)
     trainer.run([Stage("only", _Forgetful(encoder.dimension, (ORIGINAL, ORIGINAL)))])
-    assert len(set(trainer.history.term("apart"))) == 12
-    assert min(trainer.history.term("apart")) > 0
+    return trainer
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
+def test_replayed_steps_drop_anew_every_time(tiny_encoder: Path) -> None:
+    # One batch of all texts: without dropout every step would have the same loss.
+    history = _run_on_cuda(tiny_encoder, batch_size=60, epochs=12).history
+    assert len(set(history.term("apart"))) == 12
+    assert min(history.term("apart")) > 0
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
+def test_recordings_share_their_memory_and_leave_none_behind(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams: list[Any] = []
+
+    class Watched(torch.cuda.graph):
+        def __init__(self, graph: Any, pool: Any = None, stream: Any = None) -> None:
+            streams.append(stream)
+            super().__init__(graph, pool=pool, stream=stream)
+
+    monkeypatch.setattr(torch.cuda, "graph", Watched)
+    monkeypatch.setattr("coterie.training.recorded.SIZE_SHARE", 1 / 10_000)
+    reserved = []
+    for _ in range(3):
+        streams.clear()
+        _run_on_cuda(tiny_encoder, batch_size=7, epochs=2)
+        gc.collect()
+        reserved.append(torch.cuda.memory_reserved())
+        # Memory that one stream has freed, another cannot take, though the pool be the same.
+        assert len(streams) > 2 and len(set(streams)) == 1
+    assert reserved[2] <= reserved[1] + 2 * 2**20

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Rows converted to float64 at a time.
-DISTANCE_BLOCK = 8_192
+# Rows converted to float64 at a time, and rows compared with the centres at a time.
+DISTANCE_BLOCK = 2_048
+TABLE_ROWS = 8_192
 # Cells of a table of rows and centres that is held at a time: 128 MiB in float64.
 TABLE_CELLS = 2**24
 
@@ -58,7 +59,7 @@ def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
 
 def rows_at_a_time(n_centers: int) -> int:
     """How many rows to compare with so many centres at once."""
-    return max(1, min(DISTANCE_BLOCK, TABLE_CELLS // n_centers))
+    return max(1, min(TABLE_ROWS, TABLE_CELLS // n_centers))
 
 
 def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -72,12 +73,11 @@ def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDAr
     result = np.empty((features.shape[0], wide.shape[0]))
     for begin in range(0, features.shape[0], DISTANCE_BLOCK):
         rows = features[begin : begin + DISTANCE_BLOCK].astype(np.float64)
-        squares = rows.multiply(rows) if sparse.issparse(rows) else np.square(rows)
-        norms = np.asarray(squares.sum(axis=1)).reshape(-1, 1)
+        norms = rows.multiply(rows).sum(axis=1) if sparse.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
         part = result[begin : begin + DISTANCE_BLOCK]
         part[:] = rows @ wide.T
         part *= -2
-        part += norms
+        part += np.asarray(norms).reshape(-1, 1)
         part += center_norms
     return np.maximum(result, 0, out=result)
 

@@ -15,8 +15,11 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 # Texts that share few words are better tokenised whole, by all cores.
 MOST_DISTINCT = 0.5
-# The table starts anew when it is this large, so that no corpus fills the memory.
-MOST_IDS = 4_000_000
+# The table starts anew when it is this large (about 30 MB): words that matter are soon back, and running numbers in a
+# long file do not fill the memory.
+MOST_IDS = 300_000
+# Words tokenised at a time: what the tokenizer says of a word takes many times the word's memory.
+WORDS_AT_A_TIME = 8_192
 
 
 class WordTable:
@@ -110,13 +113,17 @@ class WordTable:
         self.repays = len(new) <= MOST_DISTINCT * len(words)
         if not new:
             return
-        rows = [encoding.ids for encoding in self._backend.encode_batch_fast(new, add_special_tokens=False)]
+        parts = (new[begin : begin + WORDS_AT_A_TIME] for begin in range(0, len(new), WORDS_AT_A_TIME))
+        rows = [ids for part in parts for ids in self._ids_of(part)]
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         ids = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(lengths.sum()))
         known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
         self._starts = np.concatenate([self._starts, len(self._ids) + np.cumsum(lengths) - lengths])
         self._lengths = np.concatenate([self._lengths, lengths])
         self._ids = np.concatenate([self._ids, ids])
+
+    def _ids_of(self, words: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._backend.encode_batch_fast(words, add_special_tokens=False)]
 
     def _forget(self) -> None:
         self._places = {}

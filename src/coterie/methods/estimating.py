@@ -26,7 +26,7 @@ TRIAL_BATCH = {"cpu": 128}
 TRIAL_EPOCHS = {"cpu": 2, "cuda": 4}
 # Texts embedded, and rows clustered, to see how fast that goes.
 EMBEDDED = {"cpu": 512, "cuda": 20_000}
-CLUSTERED = {"cpu": 2_000, "cuda": 20_000}
+CLUSTERED = {"cpu": 2_000, "cuda": 100_000}
 # A parameter that says how long a part goes on alone after the training, whatever the corpus.
 LATER_STEPS, TRIAL_LATER_STEPS = "topic_steps", 20
 # Fewer texts than this are not worth a trial: where a method trains on a CPU, and elsewhere.
@@ -87,9 +87,9 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
     except RuntimeError as error:  # too little memory, for one: the fit itself will say so, or not
         logger.info("no estimate: %s", error)
         return None
-    embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
+    tokenizing, embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
     clustering = trial.clustering_seconds()
-    seconds = n_all * embedding + clustering + len(corpus) * SECONDS_A_ROW
+    seconds = n_all * (tokenizing + embedding) + clustering + len(corpus) * SECONDS_A_ROW
     if isinstance(method, TrainedMethod):
         seconds += n * embedding + clustering + trial.training_seconds()
     width = trial.dimension
@@ -131,13 +131,15 @@ class _Trial:
         if LATER_STEPS in method.get_params(deep=False):
             method.set_params(**{LATER_STEPS: TRIAL_LATER_STEPS})
 
-    def embedding_seconds(self, texts: list[str]) -> float:
-        """Of one text among many."""
+    def embedding_seconds(self, texts: list[str]) -> tuple[float, float]:
+        """Of tokenising and of embedding one text among many."""
         encoder, dtype = self._method.encoder_, self._method._quick_dtype(self._n_texts)
         encoder.encode(texts[: max(1, len(texts) // 4)], dtype)
         began = time.perf_counter()
-        self._vectors = encoder.encode(texts, dtype)
-        return (time.perf_counter() - began) / len(texts)
+        tokens = encoder.tokenize(texts)
+        tokenized = time.perf_counter()
+        self._vectors = encoder.encode_tokens(tokens, dtype).cpu().numpy()
+        return (tokenized - began) / len(texts), (time.perf_counter() - tokenized) / len(texts)
 
     def clustering_seconds(self) -> float:
         """Of k-means on all texts to be learned on."""
@@ -162,6 +164,7 @@ class _Trial:
         drawn_ahead = real.training.fresh_views and drawers_for(trial.encoder_.device, self._n_texts) > 0
         later = real.get_params(deep=False).get(LATER_STEPS)
         seconds = trial.timings_["head"] * (growth if later is None else later / TRIAL_LATER_STEPS)
+        seconds += trial.history_.recording_seconds
         for cost, steps in zip(trial.history_.costs, trial.planned_steps(self._n_texts, real.training), strict=False):
             last = cost["last_epoch"]
             seconds += steps * in_a_step * last["training"] / max(1, last["steps"])

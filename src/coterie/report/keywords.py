@@ -36,7 +36,8 @@ def cluster_keywords(
     told = _telling(overall)
     if not told:
         return [()] * n_clusters
-    sizes = [sum(count for word, count in counted.items() if word in told) for counted in counts]
+    telling = frozenset(told)
+    sizes = [sum(count for word, count in counted.items() if word in telling) for counted in counts]
     frequencies = np.fromiter((overall[word] for word in told), np.float64, len(told))
     weights = dict(zip(told, np.log1p(np.mean(sizes) / frequencies).tolist(), strict=True))
     return [_best(counted, weights, max(size, 1), n_keywords) for counted, size in zip(counts, sizes, strict=True)]

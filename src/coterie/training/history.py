@@ -75,6 +75,8 @@ class History:
         Padded tokens over real tokens, over all training batches.
     encoder_change:
         Mean absolute change of the encoder's parameters over the run.
+    recording_seconds:
+        Seconds spent on recording steps as CUDA graphs, a part of the first epochs of each stage.
     costs:
         One record a stage: ``stage``, its ``share`` of the run's steps, how many ``epochs`` and ``steps`` there were,
         and the seconds of drawing ``views``, of what is computed anew every epoch (``refresh``), of ``training`` itself
@@ -87,6 +89,7 @@ class History:
     stop_reasons: dict[str, str] = field(default_factory=dict)
     padding: float = 1.0
     encoder_change: float = 0.0
+    recording_seconds: float = 0.0
     costs: list[dict[str, Any]] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
 
@@ -107,5 +110,6 @@ class History:
             "stop_reasons": self.stop_reasons,
             "padding": self.padding,
             "encoder_change": self.encoder_change,
+            "recording_seconds": self.recording_seconds,
             "costs": self.costs,
         }

@@ -9,6 +9,7 @@ copied into memory that stays.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,6 +70,7 @@ class RecordedSteps(Steps):
     _resident: _Resident | None = None
     _recordings: dict[tuple[int, int, int], _Recording]
     _fused: Fused | None = None
+    _stream: torch.cuda.Stream | None = None
     _taken = 0
 
     def start_epoch(self, batches: Sequence[NDArray[np.int64]]) -> None:
@@ -101,8 +103,7 @@ class RecordedSteps(Steps):
 
     def _plain(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
         """On a stream of its own, as a recording will be."""
-        device = self.encoder.device
-        stream = torch.cuda.Stream(device)
+        device, stream = self.encoder.device, self._own_stream()
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
             names, terms = self._whole_step(flat.to(device, non_blocking=True), shape)
@@ -118,15 +119,23 @@ class RecordedSteps(Steps):
         return recording.names, recording.terms.clone()
 
     def _record(self, flat: Tensor, shape: tuple[int, int, int]) -> _Recording:
+        began = time.perf_counter()
         graph, layout = torch.cuda.CUDAGraph(), flat.to(self.encoder.device)
-        # One pool of memory for all: they never run at the same time.
+        # One pool of memory for all, since they never run at the same time; and one stream, since memory that is free
+        # again is free for its own stream alone.
         pool = next((each.graph.pool() for each in self._recordings.values()), None)
         # The gradients live in the graph's own memory.
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph, pool=pool, stream=torch.cuda.Stream(self.encoder.device)):
+        with torch.cuda.graph(graph, pool=pool, stream=self._own_stream()):
             names, terms = self._whole_step(layout, shape)
+        self.work.recording_seconds += time.perf_counter() - began
         logger.info("recorded a step of %d texts in %d windows of %d tokens", *shape)
         return _Recording(graph, layout, terms, names)
+
+    def _own_stream(self) -> torch.cuda.Stream:
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(self.encoder.device)
+        return self._stream
 
     def _whole_step(self, layout: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
         assert self._resident is not None

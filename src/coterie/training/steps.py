@@ -27,16 +27,19 @@ TOKENS_PER_TRAINING_FORWARD = {"cpu": 4_096}
 
 @dataclass
 class Work:
-    """What the steps of a run cost, in counts that no machine changes.
+    """What the steps of a run cost: counts that no machine changes, and seconds that come once.
 
     Attributes
     ----------
     real_tokens, computed_tokens:
         Tokens of the texts, and those that went through the encoder, padding and filling included.
+    recording_seconds:
+        Spent on recording steps, once for every size of them.
     """
 
     real_tokens: int = 0
     computed_tokens: int = 0
+    recording_seconds: float = 0.0
 
 
 class Steps:

@@ -103,6 +103,7 @@ class Trainer:
         self.encoder.eval()
         if self._work.real_tokens:
             self.history.padding = self._work.computed_tokens / self._work.real_tokens
+        self.history.recording_seconds = self._work.recording_seconds
         self.history.encoder_change = mean_change(before, list(self.encoder.parameters()))
         return self.history
 
@@ -130,6 +131,9 @@ class Trainer:
             # Gradients of recorded steps would hold the memory of their graph.
             self.encoder.zero_grad(set_to_none=True)
             stage.objective.zero_grad(set_to_none=True)
+            if self.device.type == "cuda":
+                # What the graphs' pool held serves nobody else in this process, and nobody in another.
+                torch.cuda.empty_cache()
             self.history.stop_reasons[self._unused_name(stage.name)] = reason
             for callback in self.callbacks:
                 callback.on_stage_end(reason)
