@@ -229,7 +229,7 @@ def test_the_last_kmeans_is_fresh_continued_or_the_better_of_both(
         return followed[-1][1]
 
     monkeypatch.setattr(LabelWatch, "partition", partition)
-    training = {"max_epochs": 3, "check_every": 1, "patience": 9}
+    training = {"max_epochs": 3, "check_every": 1, "patience": 1, "tolerance": 0}
     for final in ("fresh", "continued", "best"):
         calls = _spy_kmeans(monkeypatch)
         followed.clear()

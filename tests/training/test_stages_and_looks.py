@@ -22,6 +22,26 @@ STILL: dict[str, Any] = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "d
 # --- The label-free stop ---
 
 
+@pytest.mark.parametrize(
+    ("patience", "check_every", "epochs", "looks"),
+    [
+        (1, 1, 5, [1, 2, 3, 4]),  # not after the last epoch, when training ends anyway
+        (2, 1, 5, [1, 2, 3]),  # a look at the fourth could be the first calm one only
+        (3, 1, 5, [1, 2]),
+        (9, 1, 5, []),
+        (1, 2, 6, [2, 4]),
+        (2, 2, 6, [2]),
+        (2, 2, 4, []),
+    ],
+)
+def test_only_looks_that_may_lead_to_a_stop_are_taken(
+    tiny_encoder: Path, patience: int, check_every: int, epochs: int, looks: list[int]
+) -> None:
+    run = prepare(tiny_encoder, max_epochs=epochs, check_every=check_every, patience=patience, tolerance=0).go()
+    assert [check["epoch"] for check in run.trainer.history.checks] == looks
+    assert run.trainer.history.stop_reasons == {"only": "cap"}
+
+
 @pytest.mark.parametrize(("check_every", "patience", "epochs"), [(1, 1, 1), (1, 3, 3), (2, 2, 4)])
 def test_training_stops_when_labels_stay(tiny_encoder: Path, check_every: int, patience: int, epochs: int) -> None:
     run = prepare(tiny_encoder, **STILL, max_epochs=10, check_every=check_every, patience=patience).go()

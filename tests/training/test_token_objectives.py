@@ -310,7 +310,7 @@ def test_training_goes_on_in_training_mode_after_a_look(tiny_encoder: Path) -> N
             assert self.training
             return super().loss(batch)
 
-    run = prepare(tiny_encoder, max_epochs=3, check_every=1)
+    run = prepare(tiny_encoder, max_epochs=3, check_every=1, patience=1, tolerance=0)
     run.go([Stage("only", Mode(run.encoder.dimension, [A, B]), by_head=True)])
     assert len(run.trainer.history.checks) == 2
 

@@ -114,7 +114,7 @@ def test_terms_are_fetched_in_parts_without_loss(tiny_encoder: Path, monkeypatch
 
 def test_callbacks_are_told(tiny_encoder: Path) -> None:
     recorder = Recorder()
-    prepare(tiny_encoder, max_epochs=2, check_every=1, callbacks=[recorder]).go()
+    prepare(tiny_encoder, max_epochs=2, check_every=1, patience=1, tolerance=0, callbacks=[recorder]).go()
     assert recorder.stages == [("only", 6)]
     assert recorder.steps == [1, 2, 3, 4, 5, 6]
     assert len(recorder.changes) == 1  # the labels are not looked at after the last epoch

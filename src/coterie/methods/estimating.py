@@ -126,7 +126,9 @@ class _Trial:
             training__batch_size=self._batch,
             training__max_steps=sys.maxsize,
             training__max_epochs=None,
-            training__patience=sys.maxsize,
+            # Every look is taken, and none ends the trial.
+            training__patience=1,
+            training__tolerance=0,
         )
         if LATER_STEPS in method.get_params(deep=False):
             method.set_params(**{LATER_STEPS: TRIAL_LATER_STEPS})

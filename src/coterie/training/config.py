@@ -45,7 +45,8 @@ class TrainingConfig:
         Texts of like length share a batch: this many batches' worth of random texts are sorted by length before
         they are cut into batches. 1 turns it off.
     check_every:
-        Epochs between two looks at the labels, for the label-free stop; 0 turns the stop off.
+        Epochs between two looks at the labels, for the label-free stop; 0 turns the stop off. A look that cannot lead
+        to a stop before the end is left out.
     tolerance, patience:
         Stop when fewer than ``tolerance`` of the texts changed cluster between two looks, ``patience`` times
         in a row.

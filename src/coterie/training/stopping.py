@@ -53,6 +53,10 @@ class LabelWatch:
         """Whether the labels stayed calm for as many looks in a row as asked."""
         return self._calm >= self._patience
 
+    def may_settle(self, looks: int) -> bool:
+        """Whether so many more looks could make it settled."""
+        return self._calm + looks >= self._patience
+
     def start_over(self) -> None:
         """Forget calm looks (a new stage begins)."""
         self._calm = 0

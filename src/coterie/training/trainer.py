@@ -189,7 +189,7 @@ class Trainer:
                 done += self._one_epoch(stage.name, steps, batches[: total - done])
             self.history.epoch_seconds.append(time.perf_counter() - began)
             with self._cost.of("looks"):
-                settled = self._look(stage, self._epoch - first_epoch, last=done >= total)
+                settled = self._look(stage, self._epoch - first_epoch, -(-(total - done) // self.steps_per_epoch))
             if settled:
                 return "converged"
         return "cap"
@@ -208,14 +208,17 @@ class Trainer:
         self._cost.count(len(batches))
         return len(batches)
 
-    def _look(self, stage: Stage, epoch: int, last: bool) -> bool:
-        """Check the labels and take a snapshot where one is due; whether to stop."""
+    def _look(self, stage: Stage, epoch: int, left: int) -> bool:
+        """Check the labels and take a snapshot where one is due; whether to stop. ``left`` epochs may still come."""
         config, watch = self.config, self.watch
         if watch is None:
             return False
-        check_due = stage.stops and config.check_every > 0 and epoch % config.check_every == 0 and not last
-        snapshots = config.snapshot_every
-        snapshot_due = snapshots > 0 and (self._epoch % snapshots == 0 or last)
+        every, snapshots = config.check_every, config.snapshot_every
+        check_due = stage.stops and every > 0 and epoch % every == 0 and left > 0
+        if check_due:
+            # Each look embeds all texts; one that cannot lead to a stop before the end is not taken.
+            check_due = watch.may_settle(1 + (epoch + left - 1) // every - epoch // every)
+        snapshot_due = snapshots > 0 and (self._epoch % snapshots == 0 or not left)
         if not check_due and not snapshot_due:
             return False
         embeddings = self.embed_corpus()
