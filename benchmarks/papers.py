@@ -105,7 +105,8 @@ def one_run(method: str, dataset: str, seed: int, settings: list[str], limit: in
     import numpy as np
 
     from coterie import load_dataset
-    from coterie.cli.settings import build_method, parse_settings
+    from coterie.cli.settings import parse_settings
+    from coterie.methods.building import build_method
 
     data = load_dataset(dataset)
     rows = np.arange(len(data.texts))

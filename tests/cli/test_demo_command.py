@@ -11,15 +11,15 @@ import pytest
 from command_line import RUN_FILES, Outcome, column, done, read_header, read_json, read_rows
 from conftest import grouped_texts
 
-from coterie.cli import settings
 from coterie.datasets.loading import find_dataset
+from coterie.methods import building
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str, Any]]:
     """What the demo asks for; the method is built with a tiny encoder and two steps."""
     requests: list[dict[str, Any]] = []
-    build = settings.build_method
+    build = building.build_method
 
     def build_small(
         name: str, n_clusters: int, seed: int, chosen: Mapping[str, Any], common: Mapping[str, Any]
@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str,
         small = {**chosen, "encoder": str(tiny_encoder), "training.max_steps": 2}
         return build(name, n_clusters, seed, small, common)
 
-    monkeypatch.setattr(settings, "build_method", build_small)
+    monkeypatch.setattr(building, "build_method", build_small)
     return requests
 
 

@@ -9,8 +9,9 @@ import pytest
 from command_line import coterie, done, read_json, refusal, refusal_line, write_csv
 from conftest import grouped_texts
 
-from coterie.cli.settings import build_method, parse_settings
+from coterie.cli.settings import parse_settings
 from coterie.errors import SettingError
+from coterie.methods.building import build_method
 from coterie.methods.registry import METHODS
 
 

@@ -24,8 +24,8 @@ def demo(
     from coterie.cli.evaluate import score_file
     from coterie.cli.fit import run
     from coterie.cli.run_folder import check_free_for_run
-    from coterie.cli.settings import build_method
     from coterie.datasets.loading import find_dataset
+    from coterie.methods.building import build_method
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)

@@ -64,8 +64,9 @@ def fit(
     (settings, versions, timings, history). Ctrl-C ends training early and keeps the model so far.
     """
     from coterie.cli.run_folder import check_free_for_run, listed_columns
-    from coterie.cli.settings import Config, build_method, parse_settings, read_config
+    from coterie.cli.settings import Config, parse_settings, read_config
     from coterie.errors import SettingError
+    from coterie.methods.building import build_method
     from coterie.methods.registry import find_method
     from coterie.text.reading import read_corpus
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from coterie import __version__
-from coterie.cli import augment, datasets, demo, doctor, evaluate, fit, methods, predict
+from coterie.cli import augment, benchmark, datasets, demo, doctor, evaluate, fit, methods, predict
 from coterie.errors import CoterieError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("augment")(augment.augment)
 app.command("methods")(methods.methods)
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(benchmark.app, name="benchmark")
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 

@@ -25,7 +25,7 @@ def methods(
     from coterie.methods.registry import METHODS, find_method
 
     if name is not None:
-        from coterie.cli.settings import setting_defaults
+        from coterie.methods.building import setting_defaults
 
         target = find_method(name).load()
         typer.echo(f"{name}: {(target.__doc__ or '').strip().splitlines()[0]}")

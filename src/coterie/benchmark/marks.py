@@ -1,0 +1,91 @@
+"""Which differences to the frozen encoder are more than chance: computed once, kept beside the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from coterie.benchmark.rows import ROWS
+from coterie.benchmark.sets import find_set, load_set
+from coterie.benchmark.store import Store
+from coterie.benchmark.tables import FINAL, FROZEN, SEEDS, TableSpec, found_runs
+from coterie.files import whole_file
+
+FILE = "comparisons.json"
+
+
+def p_values(
+    spec: TableSpec, store: Store, tell: Callable[[str], object] = lambda _: None
+) -> dict[tuple[str, str], float]:
+    """Of accuracy against the frozen row, by row and set, corrected within each set by Holm's method.
+
+    The bootstrap of a pair of rows takes a while and is kept in ``comparisons.json`` until a run of it changes.
+    """
+    from coterie.evaluation.significance import holm
+
+    records, kept = store.records(), _kept(store)
+    found: dict[tuple[str, str], float] = {}
+    for dataset in spec.sets:
+        runs = {row.name: _named(row.name, dataset, records) for row in ROWS if row.name in spec.rows}
+        if len(runs.get(FROZEN, [])) < len(SEEDS):
+            continue
+        raw: dict[str, float] = {}
+        for row, names in runs.items():
+            if row == FROZEN or len(names) < len(SEEDS):
+                continue
+            key = f"{row} {dataset}"
+            stamp = _stamp(store, [*names, *runs[FROZEN]])
+            if kept.get(key, {}).get("runs") != stamp:
+                tell(f"comparing {row} with {FROZEN} on {dataset}")
+                kept[key] = {"runs": stamp, **_compared(store, names, runs[FROZEN], dataset)}
+                _keep(store, kept)
+            raw[row] = kept[key]["p_value"]
+        found |= {(row, dataset): value for row, value in zip(raw, holm(raw.values()), strict=True)}
+    return found
+
+
+def _named(row: str, dataset: str, records: dict[str, dict[str, Any]]) -> list[str]:
+    chosen = next(each for each in ROWS if each.name == row)
+    runs = found_runs(chosen, dataset, records)
+    return [name for name, record in records.items() if any(record is run for run in runs)]
+
+
+def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset: str) -> dict[str, Any]:
+    from coterie.evaluation.significance import paired_bootstrap
+
+    labels = load_set(find_set(dataset)).labels
+    result = paired_bootstrap(
+        [store.assignments(name)[FINAL] for name in first],
+        [store.assignments(name)[FINAL] for name in second],
+        labels,
+        matching="fixed",
+    )
+    return {
+        "difference": result.difference,
+        "low": result.low,
+        "high": result.high,
+        "p_value": result.p_value,
+        "resamples": result.n_resamples,
+    }
+
+
+def _stamp(store: Store, names: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(store.assignment_file(name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _kept(store: Store) -> dict[str, Any]:
+    path = store.folder / FILE
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+def _keep(store: Store, kept: dict[str, Any]) -> None:
+    path: Path = store.folder / FILE
+    with whole_file(path) as stream:
+        stream.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,98 @@
+"""A table as Markdown, CSV or HTML."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Callable
+
+from coterie.benchmark.sets import find_set
+from coterie.benchmark.tables import Cell, Table
+
+MEASURES = {"accuracy": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity"}
+LEGEND = (
+    "Measured: mean ± deviation between seeds, in percent, all-MiniLM-L6-v2. In brackets what the papers report, with "
+    "other encoders. ↑ and ↓: better or worse than k-means on the frozen encoder (5 %, paired bootstrap over texts and "
+    "seeds, corrected for all rows by Holm's method). * runs of more than one state of the code."
+)
+COLUMNS = (
+    "row", "title", "dataset", "measure", "mean", "deviation", "seeds", "frozen", "gain", "p_value", "mark", "start",
+    "oracle", "reported", "reported_by", "beyond_reported", "mixed_code", "command",
+)  # fmt: skip
+
+
+def as_markdown(table: Table) -> str:
+    """One table a measure, and under it how to run a row again."""
+    parts = [f"## {table.spec.name}. {table.spec.title}", LEGEND]
+    for measure in table.spec.measures:
+        lines = [
+            f"| {MEASURES[measure]} | " + " | ".join(find_set(name).name for name in table.spec.sets) + " |",
+            "|---|" + "---|" * len(table.spec.sets),
+        ]
+        for row in table.rows:
+            cells = [_words(table.cells[row.name, name, measure]) for name in table.spec.sets]
+            lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
+        parts.append("\n".join(lines))
+    sets = ",".join(table.spec.sets)
+    commands = [f"`coterie benchmark run --methods {row.name} --datasets {sets} --seeds 0-4`" for row in table.rows]
+    parts.append("A row again: " + (commands[0] if commands else "") + ", and so on; a cell: name one data set.")
+    return "\n\n".join(parts) + "\n"
+
+
+def as_csv(table: Table) -> str:
+    """One line a cell, with everything that is known about it."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    titles = {row.name: row.title for row in table.rows}
+    for cell in table.cells.values():
+        if cell.row not in titles or not (cell.values or cell.missing):
+            continue
+        by = "" if cell.reported is None else f"{cell.reported.paper} table {cell.reported.table}"
+        numbers: tuple[float | None, ...] = (cell.frozen, cell.gain, cell.p_value)
+        told = None if cell.reported is None else cell.reported.value
+        writer.writerow(
+            [cell.row, titles[cell.row], cell.dataset, cell.measure, _number(cell.mean), _number(cell.deviation)]
+            + [len(cell.values), *map(_number, numbers), cell.mark, _number(cell.start), _number(cell.oracle)]
+            + [_number(told), by, _number(cell.beyond_reported), cell.mixed, cell.command]
+        )
+    return stream.getvalue()
+
+
+def as_html(table: Table) -> str:
+    """A page of its own; the command of a cell is its tooltip."""
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'>",
+        f"<title>{html.escape(table.spec.title)}</title>",
+        "<style>body{font:15px/1.4 sans-serif;margin:2em}table{border-collapse:collapse;margin:1em 0}"
+        "td,th{border:1px solid #bbb;padding:.3em .6em;text-align:right}td:first-child,th:first-child{text-align:left}"
+        "</style>",
+        f"<h1>{html.escape(table.spec.name)}. {html.escape(table.spec.title)}</h1><p>{html.escape(LEGEND)}</p>",
+    ]
+    for measure in table.spec.measures:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.spec.sets)
+        parts.append(f"<table><tr><th>{MEASURES[measure]}</th>{head}</tr>")
+        for row in table.rows:
+            cells = [table.cells[row.name, name, measure] for name in table.spec.sets]
+            body = "".join(f"<td title='{html.escape(c.command)}'>{html.escape(_words(c))}</td>" for c in cells)
+            parts.append(f"<tr><td>{html.escape(row.title)}</td>{body}</tr>")
+        parts.append("</table>")
+    return "\n".join(parts) + "</html>\n"
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {"md": as_markdown, "csv": as_csv, "html": as_html}
+
+
+def _words(cell: Cell) -> str:
+    """``74.2 ± 0.4 ↑ (75.5)``."""
+    told = "" if cell.reported is None else f" ({cell.reported.value:.1f})"
+    if cell.mean is None:
+        return (f"not run: {cell.missing}" if cell.missing else "-") + told
+    spread = "" if cell.deviation is None else f" ± {cell.deviation:.1f}"
+    mark = f" {cell.mark}" if cell.mark else ""
+    return f"{cell.mean:.1f}{spread}{mark}{'*' if cell.mixed else ''}{told}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}" if abs(value) < 1 else f"{value:.2f}"

@@ -1,0 +1,95 @@
+"""The rows of the tables: a method with its settings, one setting for all sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from coterie.benchmark.sets import BenchmarkSet
+from coterie.errors import SettingError
+
+# Results of different protocols are never mixed. Raise it when anything that all runs share changes.
+PROTOCOL = 1
+# What all methods share, where they have such a setting. Snapshots are for the oracle column alone.
+COMMON: Mapping[str, Any] = MappingProxyType(
+    {"augmentation": "word_deletion", "augmentation_ratio": 0.2, "training.snapshot_every": 1}
+)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the benchmark.
+
+    Attributes
+    ----------
+    name, title:
+        In file names and commands, and in tables.
+    method, settings:
+        As ``coterie fit --method … --set …`` takes them.
+    published:
+        What the papers call it (see :mod:`coterie.benchmark.published`).
+    missing:
+        Why it cannot be run here, if so: weights that are not at hand.
+    """
+
+    name: str
+    title: str
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    published: str = ""
+    missing: str = ""
+
+    def settings_for(self, chosen: BenchmarkSet) -> dict[str, Any]:
+        """All that is set for a run on ``chosen``, of what the method knows."""
+        from coterie.methods.building import setting_defaults
+        from coterie.methods.registry import find_method
+
+        known = setting_defaults(find_method(self.method).load())
+        common = {**COMMON, "max_length": chosen.max_length}
+        return {**{name: value for name, value in common.items() if name in known}, **self.settings}
+
+
+def _on(name: str, title: str, method: str) -> tuple[Row, Row]:
+    """A network over vectors, once on TF-IDF and once on the frozen encoder's embeddings."""
+    return (
+        Row(f"{name}-tfidf", f"{title} on TF-IDF", method, {"features": "tfidf"}, published=name),
+        Row(f"{name}-embedding", f"{title} on embeddings", method, {"features": "embedding"}, published=name),
+    )
+
+
+ROWS: tuple[Row, ...] = (
+    Row("bow", "BoW + k-means", "bow", published="bow"),
+    Row("tfidf", "TF-IDF (1,500) + k-means", "tfidf", published="tfidf"),
+    Row(
+        "tfidf-2000",
+        "TF-IDF (2,000, stop words out) + k-means",
+        "tfidf",
+        {"max_features": 2000, "stop_words": "english"},
+    ),
+    Row("frozen-kmeans", "frozen encoder + k-means", "frozen", published="frozen"),
+    Row("frozen-cls", "frozen encoder, CLS + k-means", "frozen", {"pooling": "cls"}),
+    Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}),
+    Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}),
+    Row("uftc", "UFTC", "uftc", published="uftc"),
+    Row("clusterbert", "ClusterBERT", "clusterbert", published="clusterbert"),
+    Row("deccrl", "DECCRL", "deccrl", published="deccrl"),
+    Row("aecl", "AECL", "aecl", published="aecl"),
+    Row("sccl", "SCCL", "sccl", published="sccl"),
+)
+
+
+def find_row(name: str) -> Row:
+    """The row called ``name``; a method's name is a row of its defaults."""
+    for row in ROWS:
+        if row.name == name:
+            return row
+    raise SettingError(f"the benchmark has no row {name!r}; it has: {', '.join(row.name for row in ROWS)}")
+
+
+def find_rows(names: Iterable[str]) -> list[Row]:
+    """The rows called so, each once; ``all`` for all."""
+    wanted = [row for name in names for row in (ROWS if name == "all" else (find_row(name),))]
+    return list({row.name: row for row in wanted}.values())

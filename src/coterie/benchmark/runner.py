@@ -1,0 +1,218 @@
+"""Runs jobs in processes that see texts alone, scores what they saved, and keeps one JSON a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from coterie.benchmark.rows import PROTOCOL
+from coterie.benchmark.scoring import scores_of
+from coterie.benchmark.sets import Loaded, load_set
+from coterie.benchmark.source import source_digest
+from coterie.benchmark.store import Job, Store
+from coterie.methods.registry import find_method
+
+# Where nothing is known of a row: so many seconds, and so many a thousand texts.
+UNKNOWN_SECONDS, UNKNOWN_A_THOUSAND = 20.0, 3.0
+# A run may take so much longer than the longest like it.
+MARGIN = 1.3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its record, or the error."""
+
+    job: Job
+    record: dict[str, Any] | None
+    error: str = ""
+
+
+@dataclass
+class _Worker:
+    """A fitting process, and what it is busy with."""
+
+    process: subprocess.Popen[str]
+    job: Job
+    began: float
+
+    @property
+    def answers(self) -> IO[str]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+
+def run_jobs(
+    jobs: Iterable[Job],
+    store: Store,
+    *,
+    at_once: int = 1,
+    device: str = "auto",
+    time_budget: float | None = None,
+    tell: Callable[[Outcome], object] = lambda _: None,
+) -> list[Job]:
+    """Run what ``store`` does not have yet; the jobs that were not started for want of time.
+
+    A killed process loses the runs in flight and nothing else; started again, it goes on where it was.
+    """
+    waiting = [job for job in jobs if not store.has(job)]
+    with tempfile.TemporaryDirectory(prefix="coterie-benchmark-") as folder:
+        return _Runner(store, Path(folder), device, tell, time_budget).run(waiting, at_once)
+
+
+@dataclass
+class _Runner:
+    store: Store
+    folder: Path
+    device: str
+    tell: Callable[[Outcome], object]
+    time_budget: float | None
+    began: float = field(default_factory=time.monotonic)
+    _sets: dict[str, Loaded] = field(default_factory=dict)
+
+    def run(self, waiting: list[Job], at_once: int) -> list[Job]:
+        left: list[Job] = []
+        expected = expected_seconds(
+            waiting, self.store, {job.chosen.name: len(self._loaded(job).texts) for job in waiting}
+        )
+        idle: list[subprocess.Popen[str]] = []
+        with selectors.DefaultSelector() as busy, _ended(idle, busy):
+            while waiting or busy.get_map():
+                while waiting and len(busy.get_map()) < at_once:
+                    job = waiting.pop(0)
+                    if self._fits(expected[job.name]):
+                        self._start(job, idle.pop() if idle else _new_process(), busy)
+                    else:
+                        left.append(job)
+                # With nobody busy there would be nothing to wait for.
+                for key, _ in busy.select() if busy.get_map() else []:
+                    worker: _Worker = key.data
+                    line = worker.answers.readline()
+                    busy.unregister(worker.answers)
+                    self._finish(worker, line)
+                    if line:
+                        idle.append(worker.process)
+                    else:
+                        worker.process.wait()
+        return left
+
+    def _fits(self, seconds: float) -> bool:
+        return self.time_budget is None or time.monotonic() - self.began + MARGIN * seconds <= self.time_budget
+
+    def _start(self, job: Job, process: subprocess.Popen[str], busy: selectors.BaseSelector) -> None:
+        data = self._loaded(job)
+        told = {
+            "method": job.row.method,
+            "settings": job.settings,
+            "n_clusters": data.n_clusters,
+            "seed": job.seed,
+            "device": self.device,
+            "texts": str(self._text_file(job, data)),
+            "assignments": str(self.store.assignment_file(job.name).resolve()),
+        }
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(told) + "\n")
+        process.stdin.flush()
+        worker = _Worker(process, job, time.monotonic())
+        busy.register(worker.answers, selectors.EVENT_READ, worker)
+
+    def _finish(self, worker: _Worker, line: str) -> None:
+        job = worker.job
+        if not line:
+            self.tell(Outcome(job, None, "its process ended without an answer (killed, or out of memory)"))
+            return
+        answer = json.loads(line)
+        if "error" in answer:
+            self.tell(Outcome(job, None, answer["error"]))
+            return
+        record = self._record(job, answer)
+        self.store.write(job.name, record)
+        self.tell(Outcome(job, record))
+
+    def _record(self, job: Job, answer: dict[str, Any]) -> dict[str, Any]:
+        data = self._loaded(job)
+        return {
+            "row": job.row.name,
+            "method": job.row.method,
+            "dataset": job.chosen.name,
+            "seed": job.seed,
+            "protocol": PROTOCOL,
+            "settings": job.settings,
+            "data_sha256": data.sha256,
+            "texts": len(data.texts),
+            "n_clusters": data.n_clusters,
+            "date": datetime.now(UTC).date().isoformat(),
+            "source_digest": source_digest(find_method(job.row.method).target.split(":")[0]),
+            **answer,
+            "scores": scores_of(data.labels, self.store.assignments(job.name)),
+        }
+
+    def _loaded(self, job: Job) -> Loaded:
+        name = job.chosen.name
+        if name not in self._sets:
+            self._sets[name] = load_set(job.chosen)
+        return self._sets[name]
+
+    def _text_file(self, job: Job, data: Loaded) -> Path:
+        """The texts alone: what a fitting process is given of a data set."""
+        path = self.folder / f"{job.chosen.name}.json"
+        if not path.is_file():
+            path.write_text(json.dumps(data.texts), encoding="utf-8")
+        return path
+
+
+def expected_seconds(jobs: Sequence[Job], store: Store, sizes: Mapping[str, int]) -> dict[str, float]:
+    """By name: the longest of the same row on the same set; else of the row, by the number of texts; else a guess.
+
+    ``sizes`` are the texts of each set.
+    """
+    known: dict[tuple[str, str], float] = {}
+    by_row: dict[str, float] = {}
+    for record in (store.read(name) for name in store.names()):
+        seconds, key = record["seconds"]["fit"], (record["row"], record["dataset"])
+        known[key] = max(known.get(key, 0.0), seconds)
+        by_row[record["row"]] = max(by_row.get(record["row"], 0.0), seconds / record["texts"])
+    expected = {}
+    for job in jobs:
+        texts = sizes[job.chosen.name]
+        guess = UNKNOWN_SECONDS + UNKNOWN_A_THOUSAND * texts / 1000
+        if job.row.name in by_row:
+            guess = by_row[job.row.name] * texts
+        expected[job.name] = known.get((job.row.name, job.chosen.name), guess)
+    return expected
+
+
+def _new_process() -> subprocess.Popen[str]:
+    """A fitting process; where the data sets lie, with their labels, it is not told."""
+    environment = {name: value for name, value in os.environ.items() if name != "COTERIE_DATA"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "coterie.benchmark.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env=environment,
+    )
+
+
+@contextmanager
+def _ended(idle: list[subprocess.Popen[str]], busy: selectors.BaseSelector) -> Iterator[None]:
+    """No process outlives the block; those in flight are killed, the idle ones end with their input."""
+    try:
+        yield
+    finally:
+        for key in list(busy.get_map().values()):
+            key.data.process.kill()
+            key.data.process.wait()
+        for process in idle:
+            process.communicate()

@@ -1,0 +1,45 @@
+"""Scores of saved assignments. Nothing that fits imports this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Partitions of a run: where it started, its trained head, k-means on its last embeddings, its answer.
+ANSWERS = ("frozen", "head", "kmeans", "final")
+
+
+def scores_of(
+    labels: Sequence[str], assignments: Mapping[str, NDArray[np.int64]]
+) -> dict[str, dict[str, float] | None]:
+    """Scores in percent of each partition; ``None`` where a method has no such one.
+
+    ``oracle`` is the best by accuracy of the end and of every epoch: what a choice by label would have printed.
+    """
+    found: dict[str, dict[str, float] | None] = {
+        answer: score(labels, assignments[answer]) if answer in assignments else None for answer in ANSWERS
+    }
+    epochs = assignments.get("epochs")
+    candidates = [each for each in found.values() if each is not None]
+    if epochs is None or not len(epochs):
+        return {**found, "oracle": None}
+    candidates += [score(labels, partition) for partition in epochs]
+    return {**found, "oracle": max(candidates, key=lambda each: each["accuracy"])}
+
+
+def score(labels: Sequence[str], partition: Any) -> dict[str, float]:
+    """Accuracy, NMI (arithmetic), ARI and purity in percent, and how many clusters hold a text."""
+    from coterie.evaluation.external import evaluate
+
+    found = evaluate(labels, partition)
+    return {
+        "accuracy": 100 * found.accuracy,
+        "nmi": 100 * found.nmi,
+        "ari": 100 * found.ari,
+        "purity": 100 * found.purity,
+        "clusters": found.n_clusters,
+    }

@@ -1,0 +1,89 @@
+"""Results on disk: one JSON a run, and beside it what each text was assigned to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie.benchmark.rows import PROTOCOL, Row
+from coterie.benchmark.sets import BenchmarkSet
+from coterie.errors import InputError
+from coterie.files import whole_file
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RUNS, ASSIGNMENTS = "runs", "assignments"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a row of the benchmark on a set with a seed."""
+
+    row: Row
+    chosen: BenchmarkSet
+    seed: int
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.row.settings_for(self.chosen)
+
+    @property
+    def name(self) -> str:
+        """Of its files: row, set, seed, protocol and settings."""
+        told = json.dumps(self.settings, sort_keys=True, default=str)
+        digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+        return f"{self.row.name}.{self.chosen.name}.s{self.seed}.p{PROTOCOL}.{digest}"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of results."""
+
+    folder: Path
+
+    def run_file(self, name: str) -> Path:
+        return self.folder / RUNS / f"{name}.json"
+
+    def assignment_file(self, name: str) -> Path:
+        return self.folder / ASSIGNMENTS / f"{name}.npz"
+
+    def has(self, job: Job) -> bool:
+        return self.run_file(job.name).is_file()
+
+    def write(self, name: str, record: Mapping[str, Any]) -> None:
+        """Whole or not at all: a run that is killed leaves nothing that looks like a result."""
+        path = self.run_file(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as stream:
+            stream.write(json.dumps(record, indent=1) + "\n")
+
+    def read(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run_file(name).read_text(encoding="utf-8"))
+        return found
+
+    def names(self) -> list[str]:
+        return sorted(path.stem for path in (self.folder / RUNS).glob("*.json"))
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """All runs by name; an error where they are of more than one protocol."""
+        found = {name: self.read(name) for name in self.names()}
+        protocols = sorted({record["protocol"] for record in found.values()})
+        if len(protocols) > 1:
+            raise InputError(
+                f"{self.folder} mixes results of protocols {', '.join(map(str, protocols))}, which cannot be compared; "
+                "move those of the older ones to another folder"
+            )
+        return found
+
+    def assignments(self, name: str) -> dict[str, NDArray[np.int64]]:
+        """The partitions of a run by their names: ``final``, ``frozen``, ``head``, ``kmeans``, ``epochs``."""
+        import numpy as np
+
+        with np.load(self.assignment_file(name), allow_pickle=False) as stored:
+            return {key: stored[key].astype(np.int64) for key in stored.files}

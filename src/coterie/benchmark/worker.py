@@ -1,0 +1,102 @@
+"""A process that fits and knows no labels: one run a line on standard input, one answer a line on standard output.
+
+    python -m coterie.benchmark.worker
+
+It is given a file of texts and the number of clusters, and nothing else of a data set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coterie.methods.base import ClusteringMethod
+    from coterie.text.corpus import Corpus
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    # What libraries print must not come between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for line in sys.stdin:
+        try:
+            answer = fitted(json.loads(line))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()[-2000:]}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+def fitted(job: dict[str, Any]) -> dict[str, Any]:
+    """Fit and save the assignments; what is to be said about the run."""
+    from coterie import __version__
+    from coterie.methods.building import build_method
+    from coterie.methods.results import plain
+
+    corpus = _texts(job["texts"])
+    model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})
+    began = time.perf_counter()
+    model.fit(corpus)
+    seconds = time.perf_counter() - began
+    _save(model, corpus, Path(job["assignments"]))
+    return {
+        "code_version": __version__,
+        "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
+        "seconds": {"fit": seconds, **model.timings_},
+        "steps": len(model.history_.steps),
+        "stop_reasons": model.history_.stop_reasons,
+        "encoder_change": model.history_.encoder_change,
+        "notes": list(model.notes_),
+        "machine": _machine(model),
+    }
+
+
+@lru_cache(maxsize=4)
+def _texts(path: str) -> Corpus:
+    from coterie.text.corpus import as_corpus
+
+    return as_corpus(json.loads(Path(path).read_text(encoding="utf-8")))
+
+
+def _save(model: ClusteringMethod, corpus: Corpus, path: Path) -> None:
+    """The partitions, small: the answer, and for trained methods the start, the head, k-means and every epoch."""
+    import numpy as np
+
+    learned = vars(model)
+    names = {"final": "labels_", "frozen": "initial_labels_", "head": "head_labels_", "kmeans": "kmeans_labels_"}
+    found = {name: learned[attribute] for name, attribute in names.items() if attribute in learned}
+    epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
+    if epochs:
+        found["epochs"] = np.stack(epochs)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.npz")
+    np.savez_compressed(scratch, **{name: labels.astype(np.int16) for name, labels in found.items()})
+    os.replace(scratch, path)
+
+
+def _machine(model: ClusteringMethod) -> dict[str, Any]:
+    device = model.provenance()["device"] or "cpu"
+    if device.startswith("cuda"):
+        import torch
+
+        device = torch.cuda.get_device_name(device)
+    return {
+        "device": device,
+        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""``coterie benchmark``: run methods side by side without labels, score what they saved, print tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coterie.cli.options import Device
+
+if TYPE_CHECKING:
+    from coterie.benchmark.runner import Outcome
+    from coterie.benchmark.store import Job
+
+app = typer.Typer(no_args_is_help=True, help="Methods side by side under one protocol, no label in sight.")
+
+Results = Annotated[Path, typer.Option("--out", "-o", help="Folder of results.")]
+RESULTS = Path("benchmarks/results/benchmark")
+Methods = Annotated[str, typer.Option("--methods", "-m", help="Rows of the benchmark, with commas; `all`.")]
+Sets = Annotated[str, typer.Option("--datasets", "-d", help="Data sets, with commas; `short` for the eight.")]
+Seeds = Annotated[str, typer.Option("--seeds", "-s", help="Such as 0, 0,2 or 0-4.")]
+
+
+@app.command("run")
+def run(
+    methods: Methods = "all",
+    datasets: Sets = "short",
+    seeds: Seeds = "0-4",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at once, also on one GPU.")] = 1,
+    out: Results = RESULTS,
+    time_budget: Annotated[
+        float | None, typer.Option("--time-budget", help="Seconds; no run is started that would not end within.")
+    ] = None,
+    device: Device = "auto",
+) -> None:
+    """Run what is missing of methods x data sets x seeds; what is there already stays.
+
+    Fitting happens in processes that are given the texts alone. Interrupted, it loses the runs in flight and goes on
+    from there when started again.
+
+    **Examples**
+
+    `coterie benchmark run --methods sccl --datasets stackoverflow --seeds 0-4`
+
+    `coterie benchmark run --methods all --datasets short --seeds 0 --jobs 8 --time-budget 540`
+    """
+    from coterie.benchmark.runner import run_jobs
+    from coterie.benchmark.store import Store
+
+    store = Store(out)
+    store.records()  # refuses a folder of another protocol before any work
+    wanted = _jobs(methods, datasets, seeds)
+    missing = [job for job in wanted if not store.has(job)]
+    typer.echo(f"{len(wanted)} runs wanted, {len(wanted) - len(missing)} there already, {len(missing)} to do")
+    counted = {"done": 0, "failed": 0}
+
+    def tell(outcome: Outcome) -> None:
+        counted["done" if outcome.record else "failed"] += 1
+        typer.echo(f"[{sum(counted.values())}/{len(missing)}] {_line(outcome)}")
+
+    left = run_jobs(missing, store, at_once=jobs, device=device, time_budget=time_budget, tell=tell)
+    if left:
+        typer.echo(f"{len(left)} runs were not started: they would not end within {time_budget:.0f} s")
+    if counted["failed"]:
+        raise typer.Exit(1)
+
+
+@app.command("score")
+def score(out: Results = RESULTS) -> None:
+    """Score the saved assignments of all runs again."""
+    from coterie.benchmark.scoring import scores_of
+    from coterie.benchmark.sets import find_set, load_set
+    from coterie.benchmark.store import Store
+    from coterie.errors import InputError
+
+    store = Store(out)
+    sets = {}
+    changed = 0
+    for name, record in store.records().items():
+        dataset = record["dataset"]
+        if dataset not in sets:
+            sets[dataset] = load_set(find_set(dataset))
+        if sets[dataset].sha256 != record["data_sha256"]:
+            raise InputError(f"{name}: the texts of {dataset!r} here are not those of the run")
+        if not store.assignment_file(name).is_file():
+            typer.echo(f"{name}: no assignments, left as it is")
+            continue
+        scores = scores_of(sets[dataset].labels, store.assignments(name))
+        if scores != record["scores"]:
+            store.write(name, {**record, "scores": scores})
+            changed += 1
+    typer.echo(f"{changed} of {len(store.names())} runs changed")
+
+
+@app.command("status")
+def status(methods: Methods = "all", datasets: Sets = "short", seeds: Seeds = "0-4", out: Results = RESULTS) -> None:
+    """What is there, what is missing, and the command that would run it."""
+    from coterie.benchmark.store import Store
+
+    store = Store(out)
+    store.records()
+    rows: dict[str, dict[str, list[int]]] = {}
+    wanted = _jobs(methods, datasets, seeds)
+    for job in wanted:
+        if not store.has(job):
+            rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
+    there = sum(store.has(job) for job in wanted)
+    typer.echo(f"{there} of {len(wanted)} runs are there")
+    for row, sets in rows.items():
+        for dataset, lacking in sets.items():
+            told = ",".join(map(str, lacking))
+            typer.echo(f"missing: coterie benchmark run --methods {row} --datasets {dataset} --seeds {told}")
+
+
+@app.command("table")
+def table(
+    name: Annotated[str, typer.Argument(help="1: the eight short sets; 2: ClusterBERT's; 3: UFTC's.")] = "1",
+    form: Annotated[str, typer.Option("--format", "-f", help="md, csv or html.")] = "md",
+    marks: Annotated[bool, typer.Option("--marks/--no-marks", help="Compare with the frozen encoder.")] = True,
+    out: Results = RESULTS,
+) -> None:
+    """A table of what was measured, beside what the papers report."""
+    from coterie.benchmark.marks import p_values
+    from coterie.benchmark.rendering import FORMATS
+    from coterie.benchmark.store import Store
+    from coterie.benchmark.tables import build_table, find_table
+    from coterie.checks import check_choice
+
+    check_choice("--format", form, tuple(FORMATS))
+    spec, store = find_table(name), Store(out)
+    found = p_values(spec, store, lambda told: typer.echo(told, err=True)) if marks else None
+    typer.echo(FORMATS[form](build_table(spec, store, found)), nl=False)
+
+
+def _jobs(methods: str, datasets: str, seeds: str) -> list[Job]:
+    """Seed by seed, so that the first of every cell comes first."""
+    from coterie.benchmark.rows import find_rows
+    from coterie.benchmark.sets import EIGHT_SHORT, find_set
+    from coterie.benchmark.store import Job
+
+    names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
+    sets = [find_set(name) for name in dict.fromkeys(names)]
+    rows = [row for row in find_rows(_listed(methods)) if not row.missing]
+    return [Job(row, chosen, seed) for seed in _numbers(seeds) for row in rows for chosen in sets]
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    from coterie.errors import SettingError
+
+    found: list[int] = []
+    try:
+        for part in _listed(text):
+            first, dash, last = part.partition("-")
+            found += range(int(first), int(last if dash else first) + 1)
+    except ValueError as error:
+        raise SettingError(f"--seeds {text!r} is not of the form 0, 0,2 or 0-4") from error
+    return list(dict.fromkeys(found))
+
+
+def _line(outcome: Outcome) -> str:
+    job = outcome.job
+    where = f"{job.row.name:18s} {job.chosen.name:16s} seed {job.seed}"
+    if outcome.record is None:
+        return f"{where}  FAILED: {outcome.error}"
+    scores = outcome.record["scores"]
+    start = "" if scores["frozen"] is None else f"  start {scores['frozen']['accuracy']:5.1f}"
+    end = f"  ACC {scores['final']['accuracy']:5.1f}  NMI {scores['final']['nmi']:5.1f}"
+    return f"{where}  {outcome.record['seconds']['fit']:6.1f} s{start}{end}"

@@ -1,0 +1,182 @@
+"""Runs without labels: files, resuming, time budget, failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie.benchmark.runner as runner
+from coterie.benchmark.rows import PROTOCOL, Row
+from coterie.benchmark.runner import Outcome, expected_seconds, run_jobs
+from coterie.benchmark.sets import SETS, BenchmarkSet, Loaded, find_set, load_set
+from coterie.benchmark.store import Job, Store
+from coterie.errors import InputError, SettingError
+
+SUPPORT = find_set("support")
+QUICK = Row("quick", "Quick", "tfidf", {"max_features": 200})
+BROKEN = Row("broken", "Broken", "bow", {"max_features": -1})
+
+
+def _run(folder: Path, *jobs: Job, **options: Any) -> tuple[Store, list[Outcome], list[Job]]:
+    told: list[Outcome] = []
+    store = Store(folder)
+    left = run_jobs(jobs, store, device="cpu", tell=told.append, **options)
+    return store, told, left
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return _run(tmp_path_factory.mktemp("results"), Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1), at_once=2)[0]
+
+
+def test_a_record_tells_all_about_its_run(finished: Store) -> None:
+    name = Job(QUICK, SUPPORT, 1).name
+    record = finished.records()[name]
+    data = load_set(SUPPORT)
+    assert record["method"] == "tfidf" and record["row"] == "quick"
+    assert (record["dataset"], record["seed"], record["protocol"]) == ("support", 1, PROTOCOL)
+    assert record["settings"] == {"max_features": 200}
+    assert record["parameters"]["random_state"] == 1
+    assert record["data_sha256"] == data.sha256 and record["texts"] == len(data.texts)
+    assert record["n_clusters"] == len(set(data.labels))
+    assert {"code_version", "machine", "source_digest", "date"} <= set(record)
+    assert record["seconds"]["fit"] > 0
+    assert 10 < record["scores"]["final"]["accuracy"] < 100
+    # Nothing was trained.
+    assert all(record["scores"][answer] is None for answer in ("frozen", "head", "kmeans", "oracle"))
+    assert len(finished.assignments(name)["final"]) == len(data.texts)
+
+
+def test_seeds_have_files_of_their_own(finished: Store) -> None:
+    first, second = (Job(QUICK, SUPPORT, seed).name for seed in (0, 1))
+    assert finished.names() == [first, second]
+    assert not np.array_equal(finished.assignments(first)["final"], finished.assignments(second)["final"])
+
+
+def test_other_settings_have_another_file() -> None:
+    other = replace(QUICK, settings={"max_features": 300})
+    assert Job(QUICK, SUPPORT, 0).name != Job(other, SUPPORT, 0).name
+    assert Job(QUICK, SUPPORT, 0).name.startswith(f"quick.support.s0.p{PROTOCOL}.")
+
+
+def test_a_run_that_is_there_is_not_run_again(finished: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_process() -> Any:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(runner, "_new_process", no_process)
+    _, told, left = _run(finished.folder, Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1))
+    assert told == [] and left == []
+
+
+def test_labels_cannot_reach_an_assignment(finished: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The labels are dealt out anew: scores fall, no text changes its cluster."""
+    real = load_set
+
+    def permuted(chosen: BenchmarkSet) -> Loaded:
+        data = real(chosen)
+        labels = list(data.labels)
+        random.Random(0).shuffle(labels)
+        return replace(data, labels=tuple(labels))
+
+    monkeypatch.setattr(runner, "load_set", permuted)
+    job = Job(QUICK, SUPPORT, 0)
+    store, _, _ = _run(tmp_path, job)
+    assert store.assignment_file(job.name).read_bytes() == finished.assignment_file(job.name).read_bytes()
+    lower, higher = (each.read(job.name)["scores"]["final"]["nmi"] for each in (store, finished))
+    assert lower < higher / 2
+
+
+def test_a_fitting_process_is_told_texts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    told: list[dict[str, Any]] = []
+    seen: list[dict[str, str]] = []
+    real = runner.subprocess.Popen
+
+    def started(*arguments: Any, **options: Any) -> Any:
+        seen.append(options["env"])
+        process = real(*arguments, **options)
+        write = process.stdin.write
+
+        def kept(line: str) -> int:
+            told.append(json.loads(line))
+            told[-1]["content"] = json.loads(Path(told[-1]["texts"]).read_text(encoding="utf-8"))
+            return int(write(line))
+
+        process.stdin.write = kept
+        return process
+
+    monkeypatch.setattr(runner.subprocess, "Popen", started)
+    _run(tmp_path / "out", Job(QUICK, SUPPORT, 0))
+    assert "COTERIE_DATA" not in seen[0] and "PATH" in seen[0]
+    assert set(told[0]) - {"content"} == {
+        "method", "settings", "n_clusters", "seed", "device", "texts", "assignments",
+    }  # fmt: skip
+    assert told[0]["content"] == list(load_set(SUPPORT).texts)
+
+
+def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    store, told, left = _run(tmp_path, Job(BROKEN, SUPPORT, 0), Job(QUICK, SUPPORT, 0))
+    assert [outcome.record is None for outcome in told] == [True, False]
+    assert "max_features" in told[0].error
+    assert left == []
+    assert store.names() == [Job(QUICK, SUPPORT, 0).name]
+
+
+def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, dying = runner._new_process, [True]
+
+    def process() -> Any:
+        started = real()
+        if dying:
+            dying.clear()
+            started.kill()
+            started.wait()
+            monkeypatch.setattr(started.stdin, "flush", lambda: None)
+        return started
+
+    monkeypatch.setattr(runner, "_new_process", process)
+    store, told, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1))
+    assert [outcome.record is None for outcome in told] == [True, False]
+    assert "without an answer" in told[0].error
+    assert store.names() == [Job(QUICK, SUPPORT, 1).name]
+
+
+def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path: Path) -> None:
+    job = Job(QUICK, SUPPORT, 2)
+    longest = max(finished.read(name)["seconds"]["fit"] for name in finished.names())
+    assert expected_seconds([job], finished, {"support": 671}) == {job.name: longest}
+    assert expected_seconds([job], Store(tmp_path), {"support": 1000}) == {job.name: 23.0}
+    _, told, left = _run(tmp_path, Job(QUICK, SUPPORT, 0), time_budget=5)
+    assert told == [] and left == [Job(QUICK, SUPPORT, 0)]
+
+
+def test_protocols_are_not_mixed(finished: Store, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    record = finished.read(Job(QUICK, SUPPORT, 0).name)
+    store.write("one", record)
+    assert list(store.records()) == ["one"]
+    store.write("other", {**record, "protocol": PROTOCOL + 1})
+    with pytest.raises(InputError, match=f"protocols {PROTOCOL}, {PROTOCOL + 1}"):
+        store.records()
+
+
+def test_every_set_has_a_name_of_its_own() -> None:
+    names = [each.name for each in SETS]
+    assert len(set(names)) == len(names)
+    with pytest.raises(SettingError, match="no data set 'nowhere'"):
+        find_set("nowhere")
+
+
+@pytest.mark.skipif("COTERIE_DATA" not in os.environ, reason="COTERIE_DATA is not set")
+@pytest.mark.parametrize(
+    ("name", "rows"), [("trec6", 5452), ("dbpedia14", 10_000), ("bbc_sentences", 21_923), ("searchsnippets", 12_340)]
+)
+def test_the_rows_of_a_set(name: str, rows: int) -> None:
+    assert len(load_set(find_set(name)).texts) == rows
