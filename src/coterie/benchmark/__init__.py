@@ -1,0 +1,1 @@
+"""The benchmark: what is run, how it is scored, what is printed."""
