@@ -231,6 +231,9 @@ def test_room_exports_lazily():
     assert coterie.evaluation.evaluate is evaluate
     for name in coterie.evaluation.__all__:
         assert name in dir(coterie.evaluation)
-        assert getattr(coterie.evaluation, name).__module__ == "coterie.evaluation.external"
+        assert (
+            getattr(coterie.evaluation, name).__module__ == f"coterie.evaluation.{coterie.evaluation._MODULE_OF[name]}"
+        )
+    assert set(coterie.evaluation._MODULE_OF) == set(coterie.evaluation.__all__)
     with pytest.raises(AttributeError, match="nothing_here"):
         _ = coterie.evaluation.nothing_here

@@ -7,18 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from coterie.evaluation.external import Scores, accuracy, ari, evaluate, n_nonempty, nmi, purity
+    from coterie.evaluation.significance import PairedComparison, holm, paired_bootstrap
 
 _MODULE_OF = {
+    "PairedComparison": "significance",
     "Scores": "external",
     "accuracy": "external",
     "ari": "external",
     "evaluate": "external",
+    "holm": "significance",
     "n_nonempty": "external",
     "nmi": "external",
+    "paired_bootstrap": "significance",
     "purity": "external",
 }
 
-__all__ = ["Scores", "accuracy", "ari", "evaluate", "n_nonempty", "nmi", "purity"]
+__all__ = [
+    "PairedComparison",
+    "Scores",
+    "accuracy",
+    "ari",
+    "evaluate",
+    "holm",
+    "n_nonempty",
+    "nmi",
+    "paired_bootstrap",
+    "purity",
+]
 
 
 def __getattr__(name: str) -> Any:

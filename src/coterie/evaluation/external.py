@@ -10,20 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from coterie.errors import InputError, SettingError
+from coterie.evaluation.contingency import UNASSIGNED, Contingency, NmiAverage
 
 Labels: TypeAlias = Iterable[Hashable]
-NmiAverage: TypeAlias = Literal["arithmetic", "geometric"]
-
-UNASSIGNED = -1
-"""The predicted label of a text that is in no cluster."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,8 @@ def accuracy(labels_true: Labels, labels_pred: Labels) -> float:
 
     A class goes to one cluster at most: of two clusters that split a class, one counts as wrong.
     """
-    return _accuracy(*_paired_codes(labels_true, labels_pred))
+    table = _table(labels_true, labels_pred)
+    return table.accuracy(table.counts())
 
 
 def nmi(labels_true: Labels, labels_pred: Labels, average: NmiAverage = "arithmetic") -> float:
@@ -67,12 +63,14 @@ def nmi(labels_true: Labels, labels_pred: Labels, average: NmiAverage = "arithme
     """
     if average not in ("arithmetic", "geometric"):
         raise SettingError(f"average={average!r} is unknown: use 'arithmetic' or 'geometric'")
-    return _nmi(*_paired_codes(labels_true, labels_pred), average)
+    table = _table(labels_true, labels_pred)
+    return table.nmi(table.counts(), average)
 
 
 def ari(labels_true: Labels, labels_pred: Labels) -> float:
     """Adjusted Rand index: agreement over pairs of rows, 0 on average for chance, 1 when perfect."""
-    return _ari(*_paired_codes(labels_true, labels_pred))
+    table = _table(labels_true, labels_pred)
+    return table.ari(table.counts())
 
 
 def purity(labels_true: Labels, labels_pred: Labels) -> float:
@@ -80,12 +78,14 @@ def purity(labels_true: Labels, labels_pred: Labels) -> float:
 
     It rises with the number of clusters, and is 1 when each row is its own cluster.
     """
-    return _purity(*_paired_codes(labels_true, labels_pred))
+    table = _table(labels_true, labels_pred)
+    return table.purity(table.counts())
 
 
 def n_nonempty(labels_pred: Labels) -> int:
     """Number of clusters that hold at least one row; ``-1`` is no cluster."""
-    return _n_clusters(_codes(_as_list(labels_pred, "labels_pred"), "labels_pred", unassigned=UNASSIGNED))
+    codes = _codes(_as_list(labels_pred, "labels_pred"), "labels_pred", unassigned=UNASSIGNED)
+    return len(np.unique(codes[codes != UNASSIGNED]))
 
 
 def evaluate(labels_true: Labels, labels_pred: Labels) -> Scores:
@@ -100,62 +100,29 @@ def evaluate(labels_true: Labels, labels_pred: Labels) -> Scores:
     true_codes = _codes([true[row] for row in labelled], "labels_true")
     # All predictions are checked, so that a bad one shows whether or not its row has a true label.
     pred_codes = _codes(pred, "labels_pred", unassigned=UNASSIGNED)[labelled]
+    table = Contingency.of(true_codes, pred_codes)
+    counts = table.counts()
     return Scores(
-        accuracy=_accuracy(true_codes, pred_codes),
-        nmi=_nmi(true_codes, pred_codes, "arithmetic"),
-        nmi_geometric=_nmi(true_codes, pred_codes, "geometric"),
-        ari=_ari(true_codes, pred_codes),
-        purity=_purity(true_codes, pred_codes),
-        n_clusters=_n_clusters(pred_codes),
+        accuracy=table.accuracy(counts),
+        nmi=table.nmi(counts, "arithmetic"),
+        nmi_geometric=table.nmi(counts, "geometric"),
+        ari=table.ari(counts),
+        purity=table.purity(counts),
+        n_clusters=table.n_clusters,
         n_rows=len(labelled),
         n_unassigned=int(np.count_nonzero(pred_codes == UNASSIGNED)),
         n_without_label=len(true) - len(labelled),
     )
 
 
-# --- the measures, on integer codes -----------------------------------------------------------------------
-
-
-def _accuracy(true: NDArray[np.int64], pred: NDArray[np.int64]) -> float:
-    counts = _contingency(true, pred)
-    classes, clusters = linear_sum_assignment(counts, maximize=True)
-    return float(counts[classes, clusters].sum() / len(true))
-
-
-def _purity(true: NDArray[np.int64], pred: NDArray[np.int64]) -> float:
-    return float(_contingency(true, pred).max(axis=0).sum() / len(true))
-
-
-def _nmi(true: NDArray[np.int64], pred: NDArray[np.int64], average: NmiAverage) -> float:
-    score = float(normalized_mutual_info_score(true, pred, average_method=average))
-    return min(1.0, max(0.0, score))  # rounding may leave [0, 1] by a hair
-
-
-def _ari(true: NDArray[np.int64], pred: NDArray[np.int64]) -> float:
-    return float(adjusted_rand_score(true, pred))
-
-
-def _n_clusters(pred: NDArray[np.int64]) -> int:
-    return len(np.unique(pred[pred != UNASSIGNED]))
-
-
-def _contingency(true: NDArray[np.int64], pred: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count rows by class (first axis) and cluster (second axis), without the rows that are in no cluster."""
-    assigned = pred != UNASSIGNED
-    clusters, columns = np.unique(pred[assigned], return_inverse=True)
-    counts = np.zeros((int(true.max()) + 1, len(clusters)), dtype=np.int64)
-    np.add.at(counts, (true[assigned], columns), 1)
-    return counts
-
-
 # --- from labels to codes ---------------------------------------------------------------------------------
 
 
-def _paired_codes(labels_true: Labels, labels_pred: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _table(labels_true: Labels, labels_pred: Labels) -> Contingency:
     true, pred = _pair(labels_true, labels_pred)
     if not true:
         raise InputError("nothing to score: labels_true and labels_pred are empty; give at least one row")
-    return _codes(true, "labels_true"), _codes(pred, "labels_pred", unassigned=UNASSIGNED)
+    return Contingency.of(_codes(true, "labels_true"), _codes(pred, "labels_pred", unassigned=UNASSIGNED))
 
 
 def _pair(labels_true: Labels, labels_pred: Labels) -> tuple[list[Hashable], list[Hashable]]:
