@@ -15,6 +15,7 @@ import pytest
 import coterie.benchmark.runner as runner
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.runner import Outcome, expected_seconds, run_jobs
+from coterie.benchmark.scoring import scores_of
 from coterie.benchmark.sets import SETS, BenchmarkSet, Loaded, find_set, load_set
 from coterie.benchmark.store import Job, Store
 from coterie.errors import InputError, SettingError
@@ -116,7 +117,7 @@ def test_a_fitting_process_is_told_texts_alone(tmp_path: Path, monkeypatch: pyte
     _run(tmp_path / "out", Job(QUICK, SUPPORT, 0))
     assert "COTERIE_DATA" not in seen[0] and "PATH" in seen[0]
     assert set(told[0]) - {"content"} == {
-        "method", "settings", "n_clusters", "seed", "device", "texts", "assignments",
+        "method", "settings", "n_clusters", "seed", "device", "texts", "assignments", "epochs",
     }  # fmt: skip
     assert told[0]["content"] == list(load_set(SUPPORT).texts)
 
@@ -155,6 +156,22 @@ def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path:
     assert expected_seconds([job], Store(tmp_path), {"support": 1000}) == {job.name: 23.0}
     _, told, left = _run(tmp_path, Job(QUICK, SUPPORT, 0), time_budget=5)
     assert told == [] and left == [Job(QUICK, SUPPORT, 0)]
+
+
+def test_a_trained_method_is_scored_at_its_start_and_its_end(tmp_path: Path, tiny_encoder: Path) -> None:
+    """And at the best epoch by label, apart from the others."""
+    settings = {"encoder": str(tiny_encoder), "training.max_steps": 6, "training.batch_size": 256}
+    job = Job(Row("trained", "Trained", "sccl", settings), SUPPORT, 0)
+    store, told, _ = _run(tmp_path, job)
+    assert told[0].error == ""
+    scores = store.read(job.name)["scores"]
+    assert all(scores[answer] is not None for answer in ("frozen", "head", "kmeans", "final", "oracle"))
+    assert scores["oracle"]["accuracy"] == max(each["accuracy"] for each in scores.values())
+    partitions = store.assignments(job.name)
+    assert partitions["epochs"].shape == (3, len(load_set(SUPPORT).texts))  # the start and two epochs
+    assert scores == scores_of(load_set(SUPPORT).labels, partitions)
+    del partitions["epochs"]
+    assert scores_of(load_set(SUPPORT).labels, partitions)["oracle"] is None
 
 
 def test_protocols_are_not_mixed(finished: Store, tmp_path: Path) -> None:

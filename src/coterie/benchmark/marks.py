@@ -61,7 +61,6 @@ def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset
         [store.assignments(name)[FINAL] for name in first],
         [store.assignments(name)[FINAL] for name in second],
         labels,
-        matching="fixed",
     )
     return {
         "difference": result.difference,

@@ -119,6 +119,7 @@ class _Runner:
             "device": self.device,
             "texts": str(self._text_file(job, data)),
             "assignments": str(self.store.assignment_file(job.name).resolve()),
+            "epochs": str(self.store.epochs_file(job.name).resolve()),
         }
         assert process.stdin is not None
         process.stdin.write(json.dumps(told) + "\n")

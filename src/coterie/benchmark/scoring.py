@@ -32,13 +32,16 @@ def scores_of(
 
 
 def score(labels: Sequence[str], partition: Any) -> dict[str, float]:
-    """Accuracy, NMI (arithmetic), ARI and purity in percent, and how many clusters hold a text."""
-    from coterie.evaluation.external import evaluate
+    """Accuracy, NMI (arithmetic, and the geometric one that some papers use), ARI and purity in percent, and how many
+    clusters hold a text.
+    """
+    from coterie.evaluation.external import evaluate, nmi
 
     found = evaluate(labels, partition)
     return {
         "accuracy": 100 * found.accuracy,
         "nmi": 100 * found.nmi,
+        "nmi_geometric": 100 * nmi(labels, partition, "geometric"),
         "ari": 100 * found.ari,
         "purity": 100 * found.purity,
         "clusters": found.n_clusters,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coterie.benchmark.partitions import ENDING, read_partitions
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import BenchmarkSet
 from coterie.errors import InputError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-RUNS, ASSIGNMENTS = "runs", "assignments"
+RUNS, ASSIGNMENTS, EPOCHS = "runs", "assignments", "epochs"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,11 @@ class Store:
         return self.folder / RUNS / f"{name}.json"
 
     def assignment_file(self, name: str) -> Path:
-        return self.folder / ASSIGNMENTS / f"{name}.npz"
+        return self.folder / ASSIGNMENTS / f"{name}{ENDING}"
+
+    def epochs_file(self, name: str) -> Path:
+        """What each text was assigned to in every epoch: large, and needed for the oracle alone."""
+        return self.folder / EPOCHS / f"{name}{ENDING}"
 
     def has(self, job: Job) -> bool:
         return self.run_file(job.name).is_file()
@@ -82,8 +87,6 @@ class Store:
         return found
 
     def assignments(self, name: str) -> dict[str, NDArray[np.int64]]:
-        """The partitions of a run by their names: ``final``, ``frozen``, ``head``, ``kmeans``, ``epochs``."""
-        import numpy as np
-
-        with np.load(self.assignment_file(name), allow_pickle=False) as stored:
-            return {key: stored[key].astype(np.int64) for key in stored.files}
+        """The partitions of a run: ``final``, ``frozen``, ``head``, ``kmeans``, and ``epochs`` where they are kept."""
+        epochs = self.epochs_file(name)
+        return {**read_partitions(self.assignment_file(name)), **(read_partitions(epochs) if epochs.is_file() else {})}

@@ -185,6 +185,7 @@ def reported(row: Row, dataset: str, measure: str, papers: Sequence[tuple[str, i
         for figure in published_figures()
         if (figure.method, figure.dataset, figure.metric) == (row.published, dataset, measure)
         and (figure.paper, figure.table) in papers
+        and not figure.doubtful
     ]
     found.sort(key=lambda figure: (figure.paper != row.published, papers.index((figure.paper, figure.table))))
     return found[0] if found else None

@@ -48,7 +48,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     began = time.perf_counter()
     model.fit(corpus)
     seconds = time.perf_counter() - began
-    _save(model, corpus, Path(job["assignments"]))
+    _save(model, corpus, job)
     return {
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
@@ -68,20 +68,19 @@ def _texts(path: str) -> Corpus:
     return as_corpus(json.loads(Path(path).read_text(encoding="utf-8")))
 
 
-def _save(model: ClusteringMethod, corpus: Corpus, path: Path) -> None:
-    """The partitions, small: the answer, and for trained methods the start, the head, k-means and every epoch."""
+def _save(model: ClusteringMethod, corpus: Corpus, job: dict[str, Any]) -> None:
+    """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart."""
     import numpy as np
+
+    from coterie.benchmark.partitions import write_partitions
 
     learned = vars(model)
     names = {"final": "labels_", "frozen": "initial_labels_", "head": "head_labels_", "kmeans": "kmeans_labels_"}
     found = {name: learned[attribute] for name, attribute in names.items() if attribute in learned}
+    write_partitions(Path(job["assignments"]), found)
     epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
     if epochs:
-        found["epochs"] = np.stack(epochs)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.npz")
-    np.savez_compressed(scratch, **{name: labels.astype(np.int16) for name, labels in found.items()})
-    os.replace(scratch, path)
+        write_partitions(Path(job["epochs"]), {"epochs": np.stack(epochs)})
 
 
 def _machine(model: ClusteringMethod) -> dict[str, Any]:

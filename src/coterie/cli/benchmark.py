@@ -87,6 +87,8 @@ def score(out: Results = RESULTS) -> None:
             typer.echo(f"{name}: no assignments, left as it is")
             continue
         scores = scores_of(sets[dataset].labels, store.assignments(name))
+        if not store.epochs_file(name).is_file():
+            scores["oracle"] = record["scores"]["oracle"]
         if scores != record["scores"]:
             store.write(name, {**record, "scores": scores})
             changed += 1

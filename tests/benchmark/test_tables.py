@@ -1,0 +1,185 @@
+"""Tables: which runs a cell stands on, what stands beside it, and how it is written."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie.benchmark.marks as marks
+from coterie.benchmark.marks import p_values
+from coterie.benchmark.partitions import write_partitions
+from coterie.benchmark.published import published_figures
+from coterie.benchmark.rendering import as_csv, as_html, as_markdown
+from coterie.benchmark.rows import COMMON, PROTOCOL, ROWS, Row, find_row, find_rows
+from coterie.benchmark.sets import SETS, Loaded, find_set
+from coterie.benchmark.source import source_digest
+from coterie.benchmark.store import Job, Store
+from coterie.benchmark.tables import TABLES, TableSpec, build_table, find_table
+from coterie.errors import SettingError
+from coterie.methods.building import build_method
+from coterie.methods.registry import METHODS
+
+SPEC = TableSpec(
+    "x", "A small one", ("tweet", "agnews"), ("accuracy", "nmi"), (("sccl", 1),), ("tfidf", "frozen-kmeans")
+)
+
+
+def _stored(folder: Path, row: str, seed: int, accuracy: float, digest: str = "a") -> str:
+    job = Job(find_row(row), find_set("tweet"), seed)
+    scores = {"accuracy": accuracy, "nmi": accuracy + 20}
+    record = {
+        "row": row,
+        "dataset": "tweet",
+        "protocol": PROTOCOL,
+        "source_digest": digest,
+        "scores": {"final": scores, "frozen": None, "oracle": None},
+    }
+    Store(folder).write(job.name, record)
+    return job.name
+
+
+def test_a_cell_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
+    for seed, accuracy in enumerate((50.0, 52.0, 57.0)):
+        _stored(tmp_path, "tfidf", seed, accuracy)
+    _stored(tmp_path, "frozen-kmeans", 0, 60.0)
+    table = build_table(SPEC, Store(tmp_path))
+    cell = table.cells["tfidf", "tweet", "accuracy"]
+    assert cell.values == (50.0, 52.0, 57.0)
+    assert (cell.mean, cell.frozen, cell.gain) == (53.0, 60.0, -7.0)
+    assert cell.deviation == pytest.approx(np.std([50, 52, 57], ddof=1))
+    assert cell.reported is not None and (cell.reported.paper, cell.reported.table) == ("sccl", 1)
+    assert cell.beyond_reported == pytest.approx(53 - cell.reported.value)
+    assert table.cells["tfidf", "agnews", "accuracy"].mean is None
+    assert table.cells["tfidf", "tweet", "nmi"].mean == 73.0
+
+
+def test_runs_of_other_settings_are_not_counted(tmp_path: Path) -> None:
+    name = _stored(tmp_path, "tfidf", 0, 50.0)
+    store = Store(tmp_path)
+    store.write(name[:-8] + "00000000", {**store.read(name), "scores": {"final": {"accuracy": 99.0, "nmi": 99.0}}})
+    assert build_table(SPEC, store).cells["tfidf", "tweet", "accuracy"].values == (50.0,)
+
+
+def test_code_that_changed_between_runs_is_marked(tmp_path: Path) -> None:
+    _stored(tmp_path, "tfidf", 0, 50.0)
+    _stored(tmp_path, "tfidf", 1, 50.0)
+    assert not build_table(SPEC, Store(tmp_path)).cells["tfidf", "tweet", "accuracy"].mixed
+    _stored(tmp_path, "tfidf", 1, 50.0, digest="b")
+    assert build_table(SPEC, Store(tmp_path)).cells["tfidf", "tweet", "accuracy"].mixed
+    assert "50.0 ± 0.0*" in as_markdown(build_table(SPEC, Store(tmp_path)))
+
+
+def test_the_three_forms_tell_the_same(tmp_path: Path) -> None:
+    _stored(tmp_path, "tfidf", 0, 50.0)
+    _stored(tmp_path, "tfidf", 1, 54.0)
+    table = build_table(SPEC, Store(tmp_path), {("tfidf", "tweet"): 0.01})
+    printed = next(
+        f.value
+        for f in published_figures()
+        if (f.paper, f.method, f.dataset, f.metric) == ("sccl", "tfidf", "tweet", "accuracy")
+    )
+    words = f"52.0 ± 2.8 ({printed:.1f}: {52 - printed:+.1f})"
+    assert f"| {words} |" in as_markdown(table).replace(" ↑", "").replace(" ↓", "")
+    assert words in as_html(table)
+    assert "coterie benchmark run --methods tfidf --datasets tweet --seeds 0-4" in as_html(table)
+    rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+    first = next(row for row in rows if row["measure"] == "accuracy")
+    assert (first["row"], first["mean"], first["seeds"], first["reported_by"]) == (
+        "tfidf",
+        "52.00",
+        "2",
+        "sccl table 1",
+    )
+    assert first["command"] == "coterie benchmark run --methods tfidf --datasets tweet --seeds 0-4"
+
+
+def test_a_row_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = Row("absent", "Absent", "frozen", missing="no weights")
+    monkeypatch.setattr("coterie.benchmark.tables.ROWS", (*ROWS, absent))
+    spec = TableSpec("x", "x", ("tweet",), ("accuracy",), (), ("absent",))
+    assert "| Absent | not run: no weights |" in as_markdown(build_table(spec, Store(tmp_path)))
+
+
+# --- Marks ---
+
+
+def test_marks_say_what_is_more_than_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.integers(4, size=600)
+    monkeypatch.setattr(marks, "load_set", lambda _: Loaded(("",) * 600, tuple(map(str, truth)), ""))
+    store = Store(tmp_path)
+    for row, wrong in (("frozen-kmeans", 0.4), ("tfidf", 0.2)):
+        for seed in range(5):
+            name = _stored(tmp_path, row, seed, 100 - 75 * wrong)
+            found = np.where(generator.random(600) < wrong, generator.integers(4, size=600), truth)
+            write_partitions(store.assignment_file(name), {"final": found})
+    told: list[str] = []
+    found_values = p_values(SPEC, store, told.append)
+    assert list(found_values) == [("tfidf", "tweet")]
+    assert found_values["tfidf", "tweet"] < 0.05
+    assert told == ["comparing tfidf with frozen-kmeans on tweet"]
+    assert " ↑ " in as_markdown(build_table(SPEC, store, found_values))
+    told.clear()
+    assert p_values(SPEC, store, told.append) == found_values and told == []  # kept
+    write_partitions(store.assignment_file(name), {"final": truth})
+    p_values(SPEC, store, told.append)
+    assert len(told) == 1  # a run has changed
+
+
+def test_without_all_seeds_there_is_no_mark(tmp_path: Path) -> None:
+    _stored(tmp_path, "tfidf", 0, 50.0)
+    assert p_values(SPEC, Store(tmp_path)) == {}
+
+
+# --- What there is to run ---
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_row_can_be_built(row: Row) -> None:
+    if row.missing:
+        pytest.skip(row.missing)
+    settings = row.settings_for(find_set("trec6"))
+    model: Any = build_method(row.method, 3, 0, settings, {})
+    parameters = model.get_params()
+    assert parameters.get("max_length", 128) == 128
+    for name, value in row.settings.items():
+        assert parameters[name.replace(".", "__")] == value
+    if "augmentation" in parameters:
+        assert parameters["augmentation"] == COMMON["augmentation"]
+
+
+def test_every_method_has_a_row_and_every_table_its_sets() -> None:
+    assert {row.method for row in ROWS} == {info.name for info in METHODS}
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names)
+    for spec in TABLES:
+        assert set(spec.sets) <= {each.name for each in SETS if not each.tuning}
+        assert set(spec.rows) <= set(names)
+    with pytest.raises(SettingError, match="no table '9'"):
+        find_table("9")
+
+
+def test_rows_are_found_by_name() -> None:
+    assert [row.name for row in find_rows(["sccl", "tfidf", "sccl"])] == ["sccl", "tfidf"]
+    assert find_rows(["all"]) == list(ROWS)
+    with pytest.raises(SettingError, match="no row 'nothing'"):
+        find_rows(["nothing"])
+
+
+def test_the_digest_follows_the_code_a_method_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import coterie.benchmark.source as source
+
+    (tmp_path / "own.py").write_text("def f():\n    from coterie.deep import x\n", encoding="utf-8")
+    (tmp_path / "deep.py").write_text("x = 1\n", encoding="utf-8")
+    (tmp_path / "other.py").write_text("y = 1\n", encoding="utf-8")
+    monkeypatch.setattr(source, "PACKAGE", tmp_path)
+    before = source_digest("coterie.own")
+    (tmp_path / "other.py").write_text("y = 2\n", encoding="utf-8")
+    assert source_digest("coterie.own") == before
+    (tmp_path / "deep.py").write_text("x = 2\n", encoding="utf-8")
+    assert source_digest("coterie.own") != before
