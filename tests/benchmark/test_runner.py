@@ -119,7 +119,7 @@ def test_a_fitting_process_is_told_texts_alone(tmp_path: Path, monkeypatch: pyte
     assert set(told[0]) - {"content"} == {
         "method", "settings", "n_clusters", "seed", "device", "texts", "assignments", "epochs",
     }  # fmt: skip
-    assert told[0]["content"] == list(load_set(SUPPORT).texts)
+    assert told[0]["content"] == {"texts": list(load_set(SUPPORT).texts), "held_out": []}
 
 
 def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_a_trained_method_is_scored_at_its_start_and_its_end(tmp_path: Path, tin
     assert scores["oracle"]["accuracy"] == max(each["accuracy"] for each in scores.values())
     partitions = store.assignments(job.name)
     assert partitions["epochs"].shape == (3, len(load_set(SUPPORT).texts))  # the start and two epochs
-    assert scores == scores_of(load_set(SUPPORT).labels, partitions)
+    assert scores == scores_of(load_set(SUPPORT), partitions)
     del partitions["epochs"]
-    assert scores_of(load_set(SUPPORT).labels, partitions)["oracle"] is None
+    assert scores_of(load_set(SUPPORT), partitions)["oracle"] is None
 
 
 def test_protocols_are_not_mixed(finished: Store, tmp_path: Path) -> None:

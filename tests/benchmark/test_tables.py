@@ -111,7 +111,7 @@ def test_a_row_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.M
 def test_marks_say_what_is_more_than_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     truth = generator.integers(4, size=600)
-    monkeypatch.setattr(marks, "load_set", lambda _: Loaded(("",) * 600, tuple(map(str, truth)), ""))
+    monkeypatch.setattr(marks, "load_set", lambda _: Loaded(("",) * 600, tuple(map(str, truth)), 4, ""))
     store = Store(tmp_path)
     for row, wrong in (("frozen-kmeans", 0.4), ("tfidf", 0.2)):
         for seed in range(5):

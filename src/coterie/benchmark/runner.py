@@ -155,7 +155,7 @@ class _Runner:
             "date": datetime.now(UTC).date().isoformat(),
             "source_digest": source_digest(find_method(job.row.method).target.split(":")[0]),
             **answer,
-            "scores": scores_of(data.labels, self.store.assignments(job.name)),
+            "scores": scores_of(data, self.store.assignments(job.name)),
         }
 
     def _loaded(self, job: Job) -> Loaded:
@@ -168,7 +168,7 @@ class _Runner:
         """The texts alone: what a fitting process is given of a data set."""
         path = self.folder / f"{job.chosen.name}.json"
         if not path.is_file():
-            path.write_text(json.dumps(data.texts), encoding="utf-8")
+            path.write_text(json.dumps({"texts": data.texts, "held_out": data.held_out}), encoding="utf-8")
         return path
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from coterie.benchmark.sets import Loaded
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -13,18 +15,20 @@ if TYPE_CHECKING:
 ANSWERS = ("frozen", "head", "kmeans", "final")
 
 
-def scores_of(
-    labels: Sequence[str], assignments: Mapping[str, NDArray[np.int64]]
-) -> dict[str, dict[str, float] | None]:
+def scores_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> dict[str, dict[str, float] | None]:
     """Scores in percent of each partition; ``None`` where a method has no such one.
 
     ``oracle`` is the best by accuracy of the end and of every epoch: what a choice by label would have printed.
+    ``held_out`` is there where texts were kept from fitting and assigned afterwards.
     """
+    labels = data.labels
     found: dict[str, dict[str, float] | None] = {
         answer: score(labels, assignments[answer]) if answer in assignments else None for answer in ANSWERS
     }
+    if data.held_out:
+        found["held_out"] = score(data.held_out_labels, assignments["held_out"])
     epochs = assignments.get("epochs")
-    candidates = [each for each in found.values() if each is not None]
+    candidates = [each for answer, each in found.items() if each is not None and answer in ANSWERS]
     if epochs is None or not len(epochs):
         return {**found, "oracle": None}
     candidates += [score(labels, partition) for partition in epochs]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from coterie.datasets.cards import dataset_card
 from coterie.errors import SettingError
 
+# How wrong the number of clusters is given, and how uneven classes are made.
+WRONG_K = (0.5, 0.75, 1.25, 1.5)
+IMBALANCES = (5, 20, 100)
 # Tokens a text is cut at: the papers' 32 would cut a quarter of some of the eight short sets.
 SHORT, LONG = 64, 128
 
@@ -21,29 +25,45 @@ class BenchmarkSet:
     Attributes
     ----------
     name:
-        In results and tables: the data set's own.
+        In results and tables.
     max_length:
         Tokens a text is cut at.
+    dataset:
+        The data set's own name, where that is another.
     split:
         The part that is used, where the set has parts.
     first_of_document:
         So many texts of each document are used (column ``doc``), in their order.
     drawn:
         So many texts are drawn, always the same ones.
+    imbalance:
+        The largest class is made so many times the smallest: sizes fall evenly on a logarithmic scale.
+    clusters:
+        A method is asked for so many times the right number of clusters.
+    held_out:
+        So large a part of the texts is not fitted on, and assigned afterwards by ``predict``.
     tuning:
         For choosing settings; in no table.
     """
 
     name: str
     max_length: int = SHORT
+    dataset: str = ""
     split: str | None = None
     first_of_document: int | None = None
     drawn: int | None = None
+    imbalance: float = 1.0
+    clusters: float = 1.0
+    held_out: float = 0.0
     tuning: bool = False
 
     @property
+    def source(self) -> str:
+        return self.dataset or self.name
+
+    @property
     def title(self) -> str:
-        return dataset_card(self.name).title
+        return dataset_card(self.source).title
 
 
 SETS: tuple[BenchmarkSet, ...] = (
@@ -66,6 +86,13 @@ SETS: tuple[BenchmarkSet, ...] = (
     BenchmarkSet("atis", tuning=True),
     BenchmarkSet("banking77", tuning=True),
     BenchmarkSet("support", tuning=True),
+    *(
+        BenchmarkSet(f"{name}-k{clusters:g}", dataset=name, clusters=clusters)
+        for name in ("searchsnippets", "stackoverflow")
+        for clusters in WRONG_K
+    ),
+    *(BenchmarkSet(f"{name}-heldout", dataset=name, held_out=0.2) for name in ("searchsnippets", "stackoverflow")),
+    *(BenchmarkSet(f"stackoverflow-i{ratio}", dataset="stackoverflow", imbalance=ratio) for ratio in IMBALANCES),
 )
 EIGHT_SHORT = tuple(each.name for each in SETS[:8])
 
@@ -80,42 +107,77 @@ def find_set(name: str) -> BenchmarkSet:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Texts and labels of a set, and a digest of the texts in their order."""
+    """Texts and labels of a set.
+
+    Attributes
+    ----------
+    texts, labels:
+        What is fitted on.
+    n_clusters:
+        How many a method is asked for: as many as there are labels, the one thing about labels that it is told.
+    sha256:
+        Of the texts in their order, those held out included.
+    held_out, held_out_labels:
+        What is assigned afterwards.
+    """
 
     texts: tuple[str, ...]
     labels: tuple[str, ...]
+    n_clusters: int
     sha256: str
-
-    @property
-    def n_clusters(self) -> int:
-        """As many as there are labels: the one thing about labels that a method is told."""
-        return len(set(self.labels))
+    held_out: tuple[str, ...] = ()
+    held_out_labels: tuple[str, ...] = ()
 
 
 def load_set(chosen: BenchmarkSet) -> Loaded:
     """The rows of ``chosen`` that carry a label."""
+    import numpy as np
+
     from coterie.datasets.loading import load_dataset
 
-    data = load_dataset(chosen.name, split=chosen.split)
+    data = load_dataset(chosen.source, split=chosen.split)
     rows = [row for row, label in enumerate(data.labels) if label is not None]
     if chosen.first_of_document is not None:
         rows = _first_of_document(rows, data.extra["doc"], data.labels, chosen.first_of_document)
+    # The same rows for every method and seed.
+    generator = np.random.default_rng(0)
     if chosen.drawn is not None:
-        import numpy as np
-
-        rows = sorted(np.random.default_rng(0).permutation(rows)[: chosen.drawn].tolist())
-    texts = tuple(data.texts[row] for row in rows)
-    labels = tuple(str(data.labels[row]) for row in rows)
-    return Loaded(texts, labels, hashlib.sha256(json.dumps(texts).encode()).hexdigest())
+        rows = sorted(generator.permutation(rows)[: chosen.drawn].tolist())
+    if chosen.imbalance != 1:
+        rows = _uneven(generator.permutation(rows).tolist(), data.labels, chosen.imbalance)
+    apart = sorted(generator.permutation(rows)[: round(chosen.held_out * len(rows))].tolist())
+    fitted = sorted(set(rows) - set(apart))
+    everything = json.dumps([data.texts[row] for row in (*fitted, *apart)])
+    return Loaded(
+        tuple(data.texts[row] for row in fitted),
+        tuple(str(data.labels[row]) for row in fitted),
+        max(2, round(chosen.clusters * len({data.labels[row] for row in fitted}))),
+        hashlib.sha256(everything.encode()).hexdigest(),
+        tuple(data.texts[row] for row in apart),
+        tuple(str(data.labels[row]) for row in apart),
+    )
 
 
 def _first_of_document(rows: list[int], documents: Any, labels: Any, most: int) -> list[int]:
     """Documents are numbered anew in every class."""
-    seen: dict[tuple[str, str], int] = {}
+    seen: Counter[tuple[str, str]] = Counter()
     kept = []
     for row in rows:
         key = (str(labels[row]), documents[row])
-        seen[key] = seen.get(key, 0) + 1
+        seen[key] += 1
         if seen[key] <= most:
             kept.append(row)
     return kept
+
+
+def _uneven(rows: list[int], labels: Any, ratio: float) -> list[int]:
+    """``rows`` (in random order) with the classes, by name, from their full size down to a ``ratio``-th."""
+    names = sorted({labels[row] for row in rows})
+    sizes = Counter(labels[row] for row in rows)
+    room = {name: round(sizes[name] * ratio ** (-i / (len(names) - 1))) for i, name in enumerate(names)}
+    kept = []
+    for row in rows:
+        if room[labels[row]] > 0:
+            room[labels[row]] -= 1
+            kept.append(row)
+    return sorted(kept)

@@ -43,12 +43,12 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
 
-    corpus = _texts(job["texts"])
+    corpus, held_out = _texts(job["texts"])
     model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})
     began = time.perf_counter()
     model.fit(corpus)
     seconds = time.perf_counter() - began
-    _save(model, corpus, job)
+    _save(model, corpus, held_out, job)
     return {
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
@@ -62,13 +62,14 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _texts(path: str) -> Corpus:
+def _texts(path: str) -> tuple[Corpus, list[str]]:
     from coterie.text.corpus import as_corpus
 
-    return as_corpus(json.loads(Path(path).read_text(encoding="utf-8")))
+    content = json.loads(Path(path).read_text(encoding="utf-8"))
+    return as_corpus(content["texts"]), content["held_out"]
 
 
-def _save(model: ClusteringMethod, corpus: Corpus, job: dict[str, Any]) -> None:
+def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dict[str, Any]) -> None:
     """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart."""
     import numpy as np
 
@@ -77,6 +78,8 @@ def _save(model: ClusteringMethod, corpus: Corpus, job: dict[str, Any]) -> None:
     learned = vars(model)
     names = {"final": "labels_", "frozen": "initial_labels_", "head": "head_labels_", "kmeans": "kmeans_labels_"}
     found = {name: learned[attribute] for name, attribute in names.items() if attribute in learned}
+    if held_out:
+        found["held_out"] = model.predict(held_out)
     write_partitions(Path(job["assignments"]), found)
     epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
     if epochs:

@@ -86,7 +86,7 @@ def score(out: Results = RESULTS) -> None:
         if not store.assignment_file(name).is_file():
             typer.echo(f"{name}: no assignments, left as it is")
             continue
-        scores = scores_of(sets[dataset].labels, store.assignments(name))
+        scores = scores_of(sets[dataset], store.assignments(name))
         if not store.epochs_file(name).is_file():
             scores["oracle"] = record["scores"]["oracle"]
         if scores != record["scores"]:
