@@ -18,11 +18,12 @@ FILE = "comparisons.json"
 
 
 def p_values(
-    spec: TableSpec, store: Store, tell: Callable[[str], object] = lambda _: None
+    spec: TableSpec, store: Store, tell: Callable[[str], object] = lambda _: None, *, compute: bool = True
 ) -> dict[tuple[str, str], float]:
     """Of accuracy against the frozen row, by row and set, corrected within each set by Holm's method.
 
-    The bootstrap of a pair of rows takes a while and is kept in ``comparisons.json`` until a run of it changes.
+    The bootstrap of a pair of rows takes a while and is kept in ``comparisons.json`` until a run of it changes;
+    ``compute=False`` uses what is kept and needs no labels.
     """
     from coterie.evaluation.significance import holm
 
@@ -39,6 +40,8 @@ def p_values(
             key = f"{row} {dataset}"
             stamp = _stamp(store, [*names, *runs[FROZEN]])
             if kept.get(key, {}).get("runs") != stamp:
+                if not compute:
+                    continue
                 tell(f"comparing {row} with {FROZEN} on {dataset}")
                 kept[key] = {"runs": stamp, **_compared(store, names, runs[FROZEN], dataset)}
                 _keep(store, kept)
