@@ -19,6 +19,8 @@ _PUBLIC = {
     "FrozenEncoder": "coterie.methods.baselines.frozen",
     "TfIdf": "coterie.methods.baselines.tfidf",
     "BagOfWords": "coterie.methods.baselines.bow",
+    "HACSD": "coterie.methods.baselines.hac_sd",
+    "BERTopicClusters": "coterie.methods.baselines.bertopic",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.evaluation.external import evaluate as evaluate
     from coterie.methods.aecl import AECL as AECL
+    from coterie.methods.baselines.bertopic import BERTopicClusters as BERTopicClusters
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
+    from coterie.methods.baselines.hac_sd import HACSD as HACSD
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
     from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
     from coterie.methods.deccrl import DECCRL as DECCRL

@@ -46,7 +46,7 @@ def method_options(method: str, encoder: Path) -> list[str]:
     return options
 
 
-@pytest.fixture(params=[info.name for info in METHODS])
+@pytest.fixture(params=[info.name for info in METHODS if info.available])
 def method(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +18,18 @@ from coterie.methods.registry import METHODS, MethodInfo
 
 K = 3
 # The first is the default, and the two k-means have centres that decide labels_.
-CLUSTERERS = ("kmeans", "spherical", "ward", "average")
-LINKAGES = ("ward", "average")
+# UMAP is an extra.
+UMAP = ("umap",) if importlib.util.find_spec("umap") else ()
+CLUSTERERS = ("kmeans", "spherical", "ward", "average", *UMAP)
+# Those, and methods, whose labels_ are not "nearest centre".
+LINKAGES = ("ward", "average", "umap")
+OWN_PARTITIONS = ("hac_sd", "bertopic")
+TAKE_VECTORS = ("frozen", "hac_sd", "bertopic")
 FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 # A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
+    # A round is enough to go through all its steps.
+    "hac_sd": {"max_rounds": 1},
     # A vocabulary of so few texts.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
     "aecl": {
@@ -80,7 +88,13 @@ class Case:
 
     @property
     def is_linkage(self) -> bool:
-        return self.clusterer in LINKAGES
+        """Whether labels_ are a partition of its own, which "nearest centre" only comes near to."""
+        return self.clusterer in LINKAGES or self.info.name in OWN_PARTITIONS
+
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether fit and predict accept embeddings=."""
+        return self.info.name in TAKE_VECTORS
 
     def make(self, folder: Path, *, n_clusters: Any = K, **settings: Any) -> ClusteringMethod:
         """The estimator, not fitted; ``folder`` is its encoder's, where it has one."""
@@ -98,6 +112,8 @@ class Case:
 def _cases() -> list[Case]:
     cases = []
     for info in METHODS:
+        if not info.available:
+            continue  # its own test says what is asked of who has not got the package
         offers = "clusterer" in inspect.signature(info.load()).parameters
         cases += [Case(info, name) for name in CLUSTERERS] if offers else [Case(info, None)]
     return cases

@@ -39,6 +39,10 @@ NONSENSE: dict[str, list[Any]] = {
     "augmentation_ratio": ["some", None, 0, 1, math.nan],
     "final_kmeans": ["no such", None],
     "training": ["fast", None, {"max_steps": 2}],
+    # HAC-SD
+    "iterative_classification": ["sometimes", None],
+    "linkage": ["no such", None],
+    "max_rounds": ["many", None, 0, 1.5],
     # AECL
     "tau_instance": ["hot", None, 0, -1.0, math.nan],
     "tau_cluster": ["hot", None, 0, -1.0, math.nan],

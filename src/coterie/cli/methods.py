@@ -47,5 +47,8 @@ def methods(
     for column in ("--method", "in Python", "what it does", "trains the encoder", "from"):
         table.add_column(column)
     for info in METHODS:
-        table.add_row(info.name, info.class_name, info.summary, "yes" if info.trains_encoder else "no", info.citation)
+        # Brackets would be read as a style.
+        needs = f" (needs pip install 'coterie\\[{info.requires}]')" if info.requires else ""
+        trains = "yes" if info.trains_encoder else "no"
+        table.add_row(info.name, info.class_name, info.summary + needs, trains, info.citation)
     wide_console().print(table)

@@ -28,11 +28,7 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
     if linkage not in LINKAGES:
         raise SettingError(f"linkage={linkage!r} is unknown; use one of {', '.join(LINKAGES)}")
     total = int(counts.sum())
-    if total > LARGEST:
-        raise InputError(
-            f"{linkage} linkage holds all pairwise distances and is limited to {LARGEST:,} texts; received {total:,}. "
-            "Use k-means, or learn on a sample and assign the rest: fit(..., sample=20000), --sample 20000"
-        )
+    check_size(f"{linkage} linkage", total)
     dense = np.asarray(features.todense()) if issparse(features) else np.asarray(features)
     if linkage == "average":
         # On unit rows, half the squared Euclidean distance is the cosine distance, and zero rows do no harm.
@@ -42,10 +38,19 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
         distances = pdist(np.repeat(dense, counts, axis=0))
     tree = build_tree(distances, method=linkage)
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return _cut(tree, total, n_clusters)[firsts]
+    return cut(tree, total, n_clusters)[firsts]
 
 
-def _cut(tree: NDArray[np.float64], n_rows: int, n_clusters: int) -> NDArray[np.int64]:
+def check_size(who: str, n_rows: int) -> None:
+    """Refuse more rows than all pairwise distances can be held of, before any is computed."""
+    if n_rows > LARGEST:
+        raise InputError(
+            f"{who} holds all pairwise distances and is limited to {LARGEST:,} texts; received {n_rows:,}. "
+            "Use k-means, or learn on a sample and assign the rest: fit(..., sample=20000), --sample 20000"
+        )
+
+
+def cut(tree: NDArray[np.float64], n_rows: int, n_clusters: int) -> NDArray[np.int64]:
     """Labels after the first ``n_rows - n_clusters`` merges: exactly ``n_clusters``, also where heights tie."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components

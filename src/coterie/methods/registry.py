@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """A method's row in every list: command line, README, documentation."""
+    """A method's row in every list: command line, README, documentation.
+
+    ``requires`` is the package a method needs beyond Coterie's own, which is also the name of the extra that brings it.
+    """
 
     name: str
     target: str
@@ -24,10 +28,16 @@ class MethodInfo:
     summary: str
     citation: str
     trains_encoder: bool
+    requires: str = ""
 
     @property
     def class_name(self) -> str:
         return self.target.split(":")[1]
+
+    @property
+    def available(self) -> bool:
+        """Whether the package it requires is installed, found without importing it."""
+        return not self.requires or importlib.util.find_spec(self.requires) is not None
 
     def load(self) -> type[ClusteringMethod]:
         """The estimator class."""
@@ -92,7 +102,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.frozen:FrozenEncoder",
         title="Frozen encoder",
         kind="baseline",
-        summary="the encoder as it is, then k-means, spherical k-means, Ward or average linkage",
+        summary="the encoder as it is, then k-means, spherical k-means, Ward or average linkage, or UMAP and k-means",
         citation="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
         trains_encoder=False,
     ),
@@ -101,7 +111,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.tfidf:TfIdf",
         title="TF-IDF",
         kind="baseline",
-        summary="weighted word counts, then any of the four clusterings",
+        summary="weighted word counts, then any of the five clusterings",
         citation="Salton and Buckley, Term-weighting approaches in automatic text retrieval, 1988",
         trains_encoder=False,
     ),
@@ -110,9 +120,28 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.bow:BagOfWords",
         title="Bag of words",
         kind="baseline",
-        summary="word counts, then any of the four clusterings",
+        summary="word counts, then any of the five clusterings",
         citation="Harris, Distributional Structure, Word 1954",
         trains_encoder=False,
+    ),
+    MethodInfo(
+        name="hac_sd",
+        target="coterie.methods.baselines.hac_sd:HACSD",
+        title="HAC-SD",
+        kind="baseline",
+        summary="a linkage of the largest similarities alone, then iterative classification",
+        citation="Rakib et al., Enhancement of Short Text Clustering by Iterative Classification, NLDB 2020",
+        trains_encoder=False,
+    ),
+    MethodInfo(
+        name="bertopic",
+        target="coterie.methods.baselines.bertopic:BERTopicClusters",
+        title="BERTopic",
+        kind="baseline",
+        summary="the package BERTopic on the same embeddings, with k-means",
+        citation="Grootendorst, BERTopic: Neural topic modeling with a class-based TF-IDF procedure, 2022",
+        trains_encoder=False,
+        requires="bertopic",
     ),
 )
 

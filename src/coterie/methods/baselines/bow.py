@@ -8,7 +8,7 @@ from coterie.methods.baselines.words import WordMethod
 
 
 class BagOfWords(WordMethod):
-    """Word counts, then k-means, spherical k-means, Ward or average linkage.
+    """Word counts, then k-means, spherical k-means, Ward or average linkage, or UMAP and k-means.
 
     The weakest baseline of the SCCL paper (section 4.1, 1500 features): what word counts alone can tell.
 
@@ -17,7 +17,8 @@ class BagOfWords(WordMethod):
     n_clusters:
         How many clusters to make.
     clusterer:
-        ``"kmeans"``, ``"spherical"``, ``"ward"`` or ``"average"``.
+        ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"`` or ``"umap"`` (k-means in five dimensions made by UMAP:
+        ``pip install 'coterie[umap]'``). After the last three, ``predict`` goes by the nearest mean.
     max_features:
         How many of the most frequent words to count.
     stop_words:

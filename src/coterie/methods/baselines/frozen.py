@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.encoders.weights import DEFAULT_MODEL
-from coterie.errors import SettingError
-from coterie.methods.base import ClusteringMethod
+from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod
 from coterie.methods.baselines.partition import PartitionMixin
-from coterie.methods.encoding import EncoderMethod
-from coterie.methods.results import Encoded, Learned
+from coterie.methods.results import Learned
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
 
-class FrozenEncoder(PartitionMixin, EncoderMethod):
-    """Sentence embeddings without training, then k-means, spherical k-means, Ward or average linkage.
+class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
+    """Embeddings without training, then k-means, spherical k-means, Ward or average linkage, or UMAP and k-means.
 
     Parameters
     ----------
     n_clusters:
         How many clusters to make.
     clusterer:
-        ``"kmeans"``, ``"spherical"``, ``"ward"`` or ``"average"``.
+        ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"`` or ``"umap"`` (k-means in five dimensions made by UMAP:
+        ``pip install 'coterie[umap]'``). After the last three, ``predict`` goes by the nearest mean.
     encoder, pooling, normalize, max_length, device:
         Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
     random_state:
@@ -67,30 +64,8 @@ class FrozenEncoder(PartitionMixin, EncoderMethod):
         self.device = device
         self.random_state = random_state
 
-    def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
-        self.from_embeddings_ = vectors is not None
-        if vectors is None:
-            self.encoder_ = self._load_encoder()
-            self._measured_noise = None
-            encoded = super()._encode(corpus.distinct)
-            self._note_truncated(encoded.truncated, corpus)
-            return replace(self._partition(encoded.features, corpus.counts), noise=encoded.noise)
-        return self._partition(self._prepare(vectors), corpus.counts)
-
-    def _accepts_embeddings(self) -> str | None:
-        return None
-
-    def _encode(self, texts: Sequence[str]) -> Encoded:
-        self._check_has_encoder()
-        return super()._encode(texts)
-
-    def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self._check_has_encoder()
-        return super()._encode_exactly(texts)
-
-    def _check_has_encoder(self) -> None:
-        if self.from_embeddings_:
-            raise SettingError("this model was fitted on given embeddings and has no encoder; pass embeddings=")
+    def _cluster(self, features: NDArray[np.float32], corpus: Corpus) -> Learned:
+        return self._partition(features, corpus.counts)
 
     def _load_encoder(self) -> TransformerEncoder:
         encoder = super()._load_encoder()
@@ -98,18 +73,3 @@ class FrozenEncoder(PartitionMixin, EncoderMethod):
             # Unit length belongs to the vectors then, also in the saved folder.
             encoder.settings = replace(encoder.settings, normalize=True)
         return encoder
-
-    def provenance(self) -> dict[str, str | None]:
-        return ClusteringMethod.provenance(self) if self.from_embeddings_ else super().provenance()
-
-    def _save_parts(self, folder: Path) -> dict[str, Any]:
-        if not self.from_embeddings_:
-            super()._save_parts(folder)
-        return {"from_embeddings": self.from_embeddings_}
-
-    def _restore_parts(
-        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
-    ) -> None:
-        self.from_embeddings_ = bool(extra["from_embeddings"])
-        if not self.from_embeddings_:
-            super()._restore_parts(folder, state, extra, device)

@@ -1,4 +1,4 @@
-"""Fixed vectors, then one of four clusterings: what the first baselines share."""
+"""Fixed vectors, then one of five clusterings: what the first baselines share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from coterie.checks import check_choice
 from coterie.clustering.agglomerative import LARGEST, LINKAGES, linkage_labels
 from coterie.clustering.kmeans import centroids, kmeans, spherical_kmeans, unit_rows
+from coterie.clustering.umap_reduction import umap_reduced
+from coterie.errors import require_extra
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Learned
 
-CLUSTERERS = ("kmeans", "spherical", *LINKAGES)
+CLUSTERERS = ("kmeans", "spherical", *LINKAGES, "umap")
+# BERTopic's choice, and that of many who cluster texts.
+UMAP_DIMENSIONS = 5
 
 
 class PartitionMixin(ClusteringMethod):
@@ -24,6 +28,8 @@ class PartitionMixin(ClusteringMethod):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_choice("clusterer", self.clusterer, CLUSTERERS)
+        if self.clusterer == "umap":
+            require_extra("umap", "umap")
 
     def _most_rows(self) -> int | None:
         return LARGEST if self.clusterer in LINKAGES else None
@@ -36,8 +42,15 @@ class PartitionMixin(ClusteringMethod):
         k = self.n_clusters
         features = self._prepare(features)
         if self.clusterer in LINKAGES:
-            labels = linkage_labels(features, k, self.clusterer, counts)
-            centers = centroids(features, labels, k, counts).astype(np.float32)
-            return Learned(features, centers, labels)
+            return self._with_centroids(features, linkage_labels(features, k, self.clusterer, counts), counts)
+        if self.clusterer == "umap":
+            # Each text is one point, or its copies would fill its neighbourhood; k-means then weighs it by its count.
+            reduced = umap_reduced(features, UMAP_DIMENSIONS, self.seed_)
+            labels = kmeans(reduced, k, weights=counts, seed=self.seed_).labels
+            return self._with_centroids(features, labels, counts)
         run = kmeans if self.clusterer == "kmeans" else spherical_kmeans
         return Learned(features, run(features, k, weights=counts, seed=self.seed_).centers)
+
+    def _with_centroids(self, features: Any, labels: NDArray[np.int64], counts: NDArray[np.int64]) -> Learned:
+        """A partition that is not "nearest centre", with the means that ``predict`` goes by."""
+        return Learned(features, centroids(features, labels, self.n_clusters, counts).astype(np.float32), labels)

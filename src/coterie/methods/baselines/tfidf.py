@@ -8,7 +8,7 @@ from coterie.methods.baselines.words import WordMethod
 
 
 class TfIdf(WordMethod):
-    """TF-IDF vectors of unit length, then k-means, spherical k-means, Ward or average linkage.
+    """TF-IDF vectors of unit length, then k-means, spherical k-means, Ward or average linkage, or UMAP and k-means.
 
     SCCL's TF-IDF baseline has 1500 features; ClusterBERT's has 2000 with stop words left out.
 
@@ -17,7 +17,8 @@ class TfIdf(WordMethod):
     n_clusters:
         How many clusters to make.
     clusterer:
-        ``"kmeans"``, ``"spherical"``, ``"ward"`` or ``"average"``.
+        ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"`` or ``"umap"`` (k-means in five dimensions made by UMAP:
+        ``pip install 'coterie[umap]'``). After the last three, ``predict`` goes by the nearest mean.
     max_features:
         How many of the most frequent words to count.
     stop_words:
