@@ -114,6 +114,16 @@ METHODS: tuple[MethodInfo, ...] = (
         citation="Harris, Distributional Structure, Word 1954",
         trains_encoder=False,
     ),
+    MethodInfo(
+        name="rstc",
+        target="coterie.methods.baselines.rstc:RSTC",
+        title="RSTC",
+        kind="baseline",
+        summary="contrast, and a clustering head taught by optimal transport that finds the clusters' sizes",
+        citation="Zheng et al., Robust Representation Learning with Reliable Pseudo-labels Generation via "
+        "Self-Adaptive Optimal Transport for Short Text Clustering, ACL 2023",
+        trains_encoder=True,
+    ),
 )
 
 
