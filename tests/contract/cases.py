@@ -30,6 +30,12 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
         "stage_3": 1,
         "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
     },
+    "rstc": {
+        "contrast_epochs": 1,
+        "kmeans_epochs": 80,
+        "transport_epochs": 1,
+        "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
+    },
 }
 
 DISTINCT = grouped_texts(24)[0]
@@ -61,7 +67,7 @@ class Case:
     @property
     def head_decides(self) -> bool:
         """Whether labels_ are a trained network's and not "nearest centre"."""
-        return self.info.name == "aecl"
+        return self.info.name in {"aecl", "rstc"}
 
     @property
     def centers_are_trained(self) -> bool:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # The shortest part of a Newton step that is tried.
-SHORTEST = 2.0**-30
+SHORTEST = 2.0**-20
+# The first epsilon is the range of the costs divided by this; on the way to the last one, columns may be off by
+# this share of an even one.
+WIDE, ROUGH = 10.0, 1e-2
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,7 @@ def sinkhorn(
     rows, sizes = _shares(rows).to(cost), _shares(sizes)
     potential = torch.zeros(cost.shape[1], dtype=torch.float64)
     for iteration in range(max_iterations + 1):
-        choice = _choices(cost, potential, epsilon)
-        columns = _shares(rows @ choice)
+        choice, columns = _choices(cost, rows, potential, epsilon)
         error = float((columns - sizes).abs().max())
         if error <= tolerance or iteration == max_iterations:
             break
@@ -122,35 +124,65 @@ def self_adaptive_transport(
     import torch
 
     rows = _shares(rows).to(cost)
-    n_columns = cost.shape[1]
-    even = 1 / n_columns
+    even = 1 / cost.shape[1]
     # K numbers are kept in float64: for a large penalty all of g is large, and only differences matter.
-    potential = torch.full((n_columns,), size_penalty * (1 / even - 1 / (1 - even)), dtype=torch.float64)
+    potential = torch.full((cost.shape[1],), size_penalty * (1 / even - 1 / (1 - even)), dtype=torch.float64)
+    iterations = 0
+    # With a small epsilon the equations are all but steps. From the solution for a larger one it is not far.
+    widest = float(cost.max() - cost.min()) / WIDE
+    for width in _falling(max(widest, epsilon), epsilon):
+        goal = tolerance if width == epsilon else max(tolerance, ROUGH * even)
+        potential, taken = _solve(cost, rows, potential, width, size_penalty, max_iterations - iterations, goal)
+        iterations += taken
+    choice, columns = _choices(cost, rows, potential, epsilon)
+    sizes = sizes_from(potential, size_penalty)
+    return Transport(rows[:, None] * choice, sizes, float((sizes - columns).abs().max()), iterations)
 
-    def look(g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        choice = _choices(cost, g, epsilon)
-        # Shares once more: twenty thousand small numbers do not add up to one in float32.
-        columns = _shares(rows @ choice)
-        return choice, columns, sizes_from(g, size_penalty)
 
-    choice, columns, sizes = look(potential)
-    for iteration in range(max_iterations + 1):
+def _falling(first: float, last: float) -> list[float]:
+    """From the first to the last, each a quarter of the one before or more."""
+    widths = [last]
+    while widths[-1] < first:
+        widths.append(widths[-1] * 4)
+    return widths[::-1]
+
+
+def _solve(
+    cost: Tensor,
+    rows: Tensor,
+    potential: Tensor,
+    epsilon: float,
+    size_penalty: float,
+    max_iterations: int,
+    tolerance: float,
+) -> tuple[Tensor, int]:
+    """Newton's steps from ``potential`` until the columns have their sizes; where it ends, and the steps taken."""
+    import torch
+
+    choice, columns = _choices(cost, rows, potential, epsilon)
+    sizes = sizes_from(potential, size_penalty)
+    for iteration in range(max_iterations):
         missing = sizes - columns
-        if float(missing.abs().max()) <= tolerance or iteration == max_iterations:
-            break
-        together = (choice.T @ (rows[:, None] * choice)).double().cpu()
-        slope = (torch.diag(columns) - together) / epsilon + torch.diag(_size_slope(sizes, potential, size_penalty))
+        if float(missing.abs().max()) <= tolerance:
+            return potential, iteration
+        # The derivative of the columns, a graph's Laplacian: its diagonal is made of the rest of each row, since the
+        # difference "columns - shared on the diagonal" would be rounding alone where rows are all but decided.
+        shared = (choice.T @ (rows[:, None] * choice)).double().cpu().fill_diagonal_(0)
+        slope = (torch.diag(shared.sum(dim=1)) - shared) / epsilon
+        slope += torch.diag(_size_slope(sizes, potential, size_penalty))
         step = torch.linalg.solve(slope, missing)
         part, now = 1.0, float(missing.norm())
         while True:
-            choice, columns, sizes = look(potential + part * step)
-            if float((sizes - columns).norm()) < (1 - part / 4) * now or part < SHORTEST:
+            moved = potential + part * step
+            choice, columns = _choices(cost, rows, moved, epsilon)
+            sizes = sizes_from(moved, size_penalty)
+            if float((sizes - columns).norm()) < (1 - part / 4) * now:
                 break
             part /= 2
-        potential = potential + part * step
-        if part < SHORTEST:
-            break  # rounding is all that is left
-    return Transport(rows[:, None] * choice, sizes, float((sizes - columns).abs().max()), iteration)
+            if part < SHORTEST:
+                return potential, iteration + 1  # rounding is all that is left
+        potential = moved
+    return potential, max_iterations
 
 
 def sizes_from(potential: Tensor, size_penalty: float) -> Tensor:
@@ -166,11 +198,13 @@ def _size_slope(sizes: Tensor, potential: Tensor, size_penalty: float) -> Tensor
     return 1 / (size_penalty * (1 / sizes.square() + 1 / rest.square()))
 
 
-def _choices(cost: Tensor, potential: Tensor, epsilon: float) -> Tensor:
-    """Each row's shares over the columns, for the columns' multipliers."""
+def _choices(cost: Tensor, rows: Tensor, potential: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """Each row's shares over the columns for the columns' multipliers, and what the columns get."""
     # A constant added to all of them changes nothing, but would cost digits.
     lead = (potential - potential.mean()).to(cost)
-    return ((lead - cost) / epsilon).softmax(dim=1)
+    choice = ((lead - cost) / epsilon).softmax(dim=1)
+    # Shares once more: twenty thousand small numbers do not add up to one in float32.
+    return choice, _shares(rows @ choice)
 
 
 def _shares(masses: Tensor) -> Tensor:
