@@ -32,9 +32,9 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     },
     "rstc": {
         "contrast_epochs": 1,
-        "kmeans_epochs": 80,
+        "kmeans_epochs": 40,
         "transport_epochs": 1,
-        "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
+        "training": replace(FAST_TRAINING, max_steps=126, max_epochs=42, learning_rate=1e-3, head_learning_rate=5e-3),
     },
 }
 
@@ -68,6 +68,11 @@ class Case:
     def head_decides(self) -> bool:
         """Whether labels_ are a trained network's and not "nearest centre"."""
         return self.info.name in {"aecl", "rstc"}
+
+    @property
+    def batch_decides(self) -> bool:
+        """Whether that network looks at the other texts of a training batch."""
+        return self.info.name == "aecl"
 
     @property
     def centers_are_trained(self) -> bool:
