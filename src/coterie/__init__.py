@@ -21,6 +21,7 @@ _PUBLIC = {
     "BagOfWords": "coterie.methods.baselines.bow",
     "HACSD": "coterie.methods.baselines.hac_sd",
     "BERTopicClusters": "coterie.methods.baselines.bertopic",
+    "RSTC": "coterie.methods.baselines.rstc",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
     from coterie.methods.baselines.hac_sd import HACSD as HACSD
+    from coterie.methods.baselines.rstc import RSTC as RSTC
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
     from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
     from coterie.methods.deccrl import DECCRL as DECCRL

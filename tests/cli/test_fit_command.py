@@ -30,6 +30,11 @@ from coterie.methods.registry import METHODS, find_method
 TEXTS = [*grouped_texts(30)[0], "", "  \t", 'my "late" parcel, again', "reset\nmy password", "grüße, refund 🎉"]
 TEXTS.append(TEXTS[0])
 EMPTY = [30, 31]
+# Methods whose head decides, and the names of their stages.
+STAGES = {
+    "aecl": ("stage_1", "stage_2", "stage_3"),
+    "rstc": ("contrast_epochs", "kmeans_epochs", "transport_epochs"),
+}
 
 
 def method_options(method: str, encoder: Path) -> list[str]:
@@ -38,10 +43,10 @@ def method_options(method: str, encoder: Path) -> list[str]:
     if method not in {"bow", "tfidf"}:
         options += ["--encoder", str(encoder)]
     if find_method(method).trains_encoder:
-        # AECL's head needs some steps before it tells clusters apart.
+        # A head needs some steps before it tells clusters apart.
         settings = {"training.max_steps": 124, "training.max_epochs": 62, "training.head_learning_rate": 5e-3}
-        settings |= {"training.batch_size": 16, "stage_1": 1, "stage_2": 60, "stage_3": 1}
-        settings = settings if method == "aecl" else {"training.max_steps": 2}
+        settings |= {"training.batch_size": 16, **dict(zip(STAGES.get(method, ()), (1, 60, 1), strict=False))}
+        settings = settings if method in STAGES else {"training.max_steps": 2}
         options += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     return options
 
@@ -97,7 +102,7 @@ def test_clusters_json_describes_every_cluster(any_run: Path) -> None:
     assert list(content) == ["clusters"]
     clusters = content["clusters"]
     # A network that decides may leave a cluster empty; centres of these texts do not.
-    decides = read_json(any_run / "run.json")["method"] == "aecl"
+    decides = read_json(any_run / "run.json")["method"] in STAGES
     assert [cluster["id"] for cluster in clusters] == [0, 1, 2][: len(clusters) if decides else 3]
     sizes = [cluster["size"] for cluster in clusters]
     assert sizes == sorted(sizes, reverse=True)

@@ -38,6 +38,12 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
         "stage_3": 1,
         "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
     },
+    "rstc": {
+        "contrast_epochs": 1,
+        "kmeans_epochs": 40,
+        "transport_epochs": 1,
+        "training": replace(FAST_TRAINING, max_steps=126, max_epochs=42, learning_rate=1e-3, head_learning_rate=5e-3),
+    },
 }
 
 DISTINCT = grouped_texts(24)[0]
@@ -69,6 +75,11 @@ class Case:
     @property
     def head_decides(self) -> bool:
         """Whether labels_ are a trained network's and not "nearest centre"."""
+        return self.info.name in {"aecl", "rstc"}
+
+    @property
+    def batch_decides(self) -> bool:
+        """Whether that network looks at the other texts of a training batch."""
         return self.info.name == "aecl"
 
     @property

@@ -186,7 +186,7 @@ def test_empty_rows_change_nothing_for_the_others(case: Case, fitted: Clustering
 
 
 def test_linkage_says_how_often_predict_differs(case: Case, fitted: ClusteringMethod) -> None:
-    if case.head_decides:
+    if case.batch_decides:
         assert 0 < fitted.predict_agreement_ <= 1  # with the assignments inside training batches
         return
     if not case.is_linkage:

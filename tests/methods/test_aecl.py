@@ -15,6 +15,7 @@ import coterie
 import coterie.methods.aecl as aecl_module
 from coterie import AECL, FrozenEncoder, TrainingConfig
 from coterie.errors import SettingError
+from coterie.methods import answering
 from coterie.methods.aecl import CONTRASTS
 from coterie.methods.aecl_networks import ATTENTIONS
 from coterie.training.steps import Steps
@@ -159,7 +160,7 @@ def test_an_answer_does_not_depend_on_company_order_or_number(learned: AECL) -> 
 
 def test_blocks_do_not_matter(learned: AECL, monkeypatch: pytest.MonkeyPatch) -> None:
     together = learned.predict_proba(UNSEEN)
-    monkeypatch.setattr(aecl_module, "BLOCK", 4)
+    monkeypatch.setattr(answering, "BLOCK", 4)
     np.testing.assert_allclose(learned.predict_proba(UNSEEN), together, rtol=1e-9)
 
 
@@ -174,7 +175,7 @@ def test_a_tie_is_settled_by_the_text_alone(learned: AECL, monkeypatch: pytest.M
     monkeypatch.setattr(AECL, "_encode_alone", spy)
     expected = learned.predict_proba(TEXTS)
     assert len(alone) < 6  # hardly any
-    monkeypatch.setattr(aecl_module, "TIE", 1e6)
+    monkeypatch.setattr(answering, "TIE", 1e6)
     np.testing.assert_allclose(learned.predict_proba(TEXTS), expected, atol=1e-5)
     assert set(TEXTS) <= set(alone)
 

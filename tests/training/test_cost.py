@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from training_helpers import PAIR, MeanGap, prepare
 
 import coterie.encoders.transformer as transformer_module
-from coterie import AECL, DECCRL, SCCL, UFTC, ClusterBERT, TrainingConfig
+from coterie import AECL, DECCRL, RSTC, SCCL, UFTC, ClusterBERT, TrainingConfig
 from coterie.encoders.tokenizing import TokenArrays, laid_out
 from coterie.encoders.tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
@@ -215,6 +215,7 @@ METHODS: dict[str, tuple[Any, dict[str, Any], int]] = {
     "sccl virtual": (SCCL, {"augmentation": "virtual"}, 2),
     "aecl": (AECL, {**STAGES, "augmentation": "word_deletion"}, 2),
     "aecl virtual": (AECL, {**STAGES, "augmentation": "virtual"}, 2),
+    "rstc": (RSTC, {"contrast_epochs": 1, "kmeans_epochs": 1, "transport_epochs": 1}, 2),
 }
 
 

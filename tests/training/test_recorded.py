@@ -20,7 +20,7 @@ from training_helpers import PAIR, MeanGap, Run, prepare, without_dropout
 
 import coterie.encoders.transformer as transformer_module
 import coterie.training.trainer as trainer_module
-from coterie import AECL, SCCL, TrainingConfig
+from coterie import AECL, RSTC, SCCL, TrainingConfig
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
@@ -177,7 +177,7 @@ def test_adam_takes_the_same_way(tiny_encoder: Path, monkeypatch: pytest.MonkeyP
 # --- Methods ---
 
 
-METHODS: dict[str, tuple[type[SCCL] | type[AECL], dict[str, Any]]] = {
+METHODS: dict[str, tuple[type[SCCL] | type[AECL] | type[RSTC], dict[str, Any]]] = {
     "sccl": (SCCL, {}),
     "sccl virtual": (SCCL, {"augmentation": "virtual"}),
     "sccl sequential": (SCCL, {"variant": "sequential"}),
@@ -186,6 +186,7 @@ METHODS: dict[str, tuple[type[SCCL] | type[AECL], dict[str, Any]]] = {
     "aecl": (AECL, {"stage_1": 1, "stage_2": 1, "stage_3": 1, "threshold": 0.35, "augmentation": "word_deletion"}),
     "aecl virtual": (AECL, {"stage_1": 1, "stage_2": 1, "stage_3": 1, "augmentation": "virtual"}),
     "aecl confidence": (AECL, {"stage_1": 0, "stage_2": 0, "stage_3": 1, "contrast": "confidence"}),
+    "rstc": (RSTC, {"contrast_epochs": 1, "kmeans_epochs": 1, "transport_epochs": 1}),
 }
 
 
@@ -195,9 +196,9 @@ def test_a_method_learns_the_same(
 ) -> None:
     kind, settings = METHODS[name]
     texts, _ = grouped_texts(60)
-    epochs = sum(settings.get(f"stage_{i}", 0) for i in (1, 2, 3)) or 1
+    epochs = sum(value for value in settings.values() if isinstance(value, int)) or 1
     config = {"batch_size": 12, "max_epochs": epochs, "max_steps": None, "precision": "float32", "check_every": 0}
-    # AECL's loss is ten times as large; long steps would blow rounding up.
+    # The others' loss is ten times as large; long steps would blow rounding up.
     rate = 1e-2 if kind is SCCL else 1e-3
     training = TrainingConfig(**config, learning_rate=rate, head_learning_rate=rate)
 

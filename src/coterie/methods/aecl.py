@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.checks import check_choice, check_number, check_whole
-from coterie.clustering.assignment import near_ties
 from coterie.clustering.kmeans import Partition, centroids
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.nt_xent import weighted_mean
@@ -26,6 +25,7 @@ from coterie.methods.aecl_losses import (
     similarity_guided,
 )
 from coterie.methods.aecl_networks import ATTENTIONS, AttentionHead, PseudoLabels
+from coterie.methods.answering import answers_in_any_company
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
 from coterie.methods.training import Start, head_labels
@@ -33,10 +33,6 @@ from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
 CONTRASTS = ("similarity", "instance", "confidence", "plain")
-# Rows of the head's answer computed at a time.
-BLOCK = 4_096
-# Two clusters whose probabilities are this near, as logarithms, could swap by the rounding of a batch.
-TIE = 1e-3
 
 
 class AECLObjective(Objective):
@@ -313,13 +309,7 @@ class AECL(ContrastiveMethod):
     def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
         if not len(self.references_):
             return None
-        answer = self.head_.answerer(self.references_)
-        result = np.concatenate([answer(features[i : i + BLOCK]) for i in range(0, len(features), BLOCK)])
-        ties = near_ties(-np.log(np.maximum(result, 1e-300)), TIE)
-        alone = self._encode_alone([texts[i] for i in ties])
-        for row, vector in zip(ties, alone, strict=True):
-            result[row] = answer(vector[None])[0]
-        return result
+        return answers_in_any_company(self.head_.answerer(self.references_), texts, features, self._encode_alone)
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
         return torch.float32  # a head may turn a little noise into another cluster

@@ -143,6 +143,16 @@ METHODS: tuple[MethodInfo, ...] = (
         trains_encoder=False,
         requires="bertopic",
     ),
+    MethodInfo(
+        name="rstc",
+        target="coterie.methods.baselines.rstc:RSTC",
+        title="RSTC",
+        kind="baseline",
+        summary="contrast, and a clustering head taught by optimal transport that finds the clusters' sizes",
+        citation="Zheng et al., Robust Representation Learning with Reliable Pseudo-labels Generation via "
+        "Self-Adaptive Optimal Transport for Short Text Clustering, ACL 2023",
+        trains_encoder=True,
+    ),
 )
 
 
