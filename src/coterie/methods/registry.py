@@ -114,6 +114,16 @@ METHODS: tuple[MethodInfo, ...] = (
         citation="Harris, Distributional Structure, Word 1954",
         trains_encoder=False,
     ),
+    MethodInfo(
+        name="tsdae",
+        target="coterie.methods.baselines.tsdae:TSDAE",
+        title="TSDAE",
+        kind="baseline",
+        summary="a denoising auto-encoder adapts the encoder to the texts, then k-means",
+        citation="Wang et al., TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised "
+        "Sentence Embedding Learning, EMNLP Findings 2021",
+        trains_encoder=True,
+    ),
 )
 
 
