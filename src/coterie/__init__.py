@@ -20,6 +20,7 @@ _PUBLIC = {
     "TfIdf": "coterie.methods.baselines.tfidf",
     "BagOfWords": "coterie.methods.baselines.bow",
     "TSDAE": "coterie.methods.baselines.tsdae",
+    "STCC": "coterie.methods.baselines.stcc",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from coterie.methods.aecl import AECL as AECL
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
+    from coterie.methods.baselines.stcc import STCC as STCC
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
     from coterie.methods.baselines.tsdae import TSDAE as TSDAE
     from coterie.methods.clusterbert import ClusterBERT as ClusterBERT

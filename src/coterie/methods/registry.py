@@ -124,6 +124,15 @@ METHODS: tuple[MethodInfo, ...] = (
         "Sentence Embedding Learning, EMNLP Findings 2021",
         trains_encoder=True,
     ),
+    MethodInfo(
+        name="stcc",
+        target="coterie.methods.baselines.stcc:STCC",
+        title="STCC",
+        kind="baseline",
+        summary="word vectors, a convolutional network that learns binary codes of the texts, then k-means",
+        citation="Xu et al., Self-Taught Convolutional Neural Networks for Short Text Clustering, Neural Networks 2017",
+        trains_encoder=False,
+    ),
 )
 
 

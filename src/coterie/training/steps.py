@@ -97,8 +97,7 @@ class Steps:
         return sums
 
     def _descend(self, loss: Tensor) -> None:
-        """The only place where gradients are computed."""
-        loss.backward()
+        descend(loss)
 
     def _update(self) -> None:
         if self.config.max_grad_norm is not None:
@@ -152,3 +151,8 @@ class Steps:
     def _count(self, rows: NDArray[np.int64], computed: int) -> None:
         self.work.computed_tokens += computed
         self.work.real_tokens += int(self.views.tokens.lengths_on_host[rows].sum())
+
+
+def descend(loss: Tensor) -> None:
+    """The only place where gradients are computed."""
+    loss.backward()
