@@ -24,6 +24,7 @@ FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
     # A vocabulary of so few texts.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
+    "stcc": {"epochs": 2, "n_bits": 8, "word_dimension": 8},
     "aecl": {
         "stage_1": 1,
         "stage_2": 80,

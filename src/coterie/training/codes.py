@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from coterie.encoders.convolution import DynamicConvolution, padded
 from coterie.encoders.tokenizing import TokenArrays
 from coterie.losses.code_loss import code_loss
-from coterie.training.steps import descend
+from coterie.training.history import History
+from coterie.training.objective import LossTerms
+from coterie.training.vectors import VectorTrainer
 
 DROPOUT = 0.5
 
@@ -25,24 +28,24 @@ def learn_codes(
     learning_rate: float,
     max_length: int,
     seed: int,
-) -> None:
+) -> History:
     """Train ``network`` in place, with AdaGrad and half of the last hidden layer dropped at every step.
 
-    ``counts`` is how often each text occurs.
+    ``counts`` is how often each text occurs; ``max_length`` how many of its words are read.
     """
-    order = np.random.default_rng(seed)
-    generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adagrad(network.parameters(), lr=learning_rate)
     targets, weights = torch.from_numpy(codes), torch.from_numpy(counts.astype(np.float32))
-    for _ in range(epochs):
-        for rows in _batches(order.permutation(len(tokens)), batch_size):
-            optimizer.zero_grad(set_to_none=True)
-            ids, lengths = padded(tokens, rows, min(max_length, max(1, int(tokens.lengths[rows].max()))))
-            vectors = network(ids, lengths)
-            kept = torch.rand(vectors.shape, generator=generator) >= DROPOUT
-            descend(code_loss(network.logits(vectors * kept / (1 - DROPOUT)), targets[rows], weights[rows]))
-            optimizer.step()
+    generator = torch.Generator().manual_seed(seed)
 
+    def loss(rows: Tensor) -> LossTerms:
+        here = rows.numpy()
+        ids, lengths = padded(tokens, here, min(max_length, max(1, int(tokens.lengths[here].max()))))
+        vectors = network(ids, lengths)
+        kept = torch.rand(vectors.shape, generator=generator) >= DROPOUT
+        logits = network.logits(vectors * kept / (1 - DROPOUT))
+        return LossTerms(code_loss(logits, targets[rows], weights[rows]))
 
-def _batches(rows: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
-    return [rows[begin : begin + size] for begin in range(0, len(rows), size)]
+    history = History()
+    trainer = VectorTrainer(len(tokens), batch_size, torch.device("cpu"), seed, history)
+    steps = epochs * -(-len(tokens) // batch_size)
+    trainer.run("codes", loss, torch.optim.Adagrad(network.parameters(), lr=learning_rate), steps)
+    return history

@@ -25,6 +25,11 @@ from coterie.training.views import Views
 TOKENS_PER_TRAINING_FORWARD = {"cpu": 4_096}
 
 
+def descend(loss: Tensor) -> None:
+    """Gradients of ``loss``: the only place where any are computed."""
+    loss.backward()
+
+
 @dataclass
 class Work:
     """What the steps of a run cost: counts that no machine changes, and seconds that come once.
@@ -151,8 +156,3 @@ class Steps:
     def _count(self, rows: NDArray[np.int64], computed: int) -> None:
         self.work.computed_tokens += computed
         self.work.real_tokens += int(self.views.tokens.lengths_on_host[rows].sum())
-
-
-def descend(loss: Tensor) -> None:
-    """The only place where gradients are computed."""
-    loss.backward()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import kmeans
 from coterie.encoders.tokenizing import TokenArrays
-from coterie.errors import InputError, MissingExtraError, SettingError, require_extra
+from coterie.errors import MissingExtraError, SettingError, require_extra
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
@@ -58,6 +58,7 @@ class STCC(ClusteringMethod):
     ----------------------
     - Word vectors are trained on the texts alone; the paper's are from millions of texts of the same kind (for
       StackOverflow 3.4 million titles). Words without a vector are left out; the paper draws one.
+    - Word vectors are scaled to mean 0 and variance 1 in every dimension: vectors of few texts point much the same way.
     - One number of bits and epochs for all data; the authors' code has 20, 70 or 30 bits and 15, 10 or 15 epochs by the
       data set. Locality preserving indexing, the fourth of their targets, is not here.
     - The rest is the authors' code: 48 dimensions, 15 neighbours with a heat kernel, 12 and 8 maps, kernels of 3 words,
@@ -115,9 +116,9 @@ class STCC(ClusteringMethod):
             except MissingExtraError as error:
                 raise SettingError(f"vectors=None trains word2vec: {error}; or give vectors= a file") from error
         elif not isinstance(self.vectors, str | os.PathLike):
-            raise SettingError(f"vectors={self.vectors!r} must be the path of a file, or None")
+            raise SettingError(f"vectors={self.vectors!r} must be a file of word vectors, or None")
         elif not Path(self.vectors).is_file():
-            raise InputError(f"vectors={os.fspath(self.vectors)!r}: no such file")
+            raise SettingError(f"vectors={os.fspath(self.vectors)!r}: no such file")
 
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
         import torch
@@ -129,7 +130,7 @@ class STCC(ClusteringMethod):
         tokens = words.tokenize(corpus.distinct)
         codes = self._codes(tokens, table, corpus.counts)
         network = DynamicConvolution(table, codes.shape[1], torch.Generator().manual_seed(self.seed_))
-        learn_codes(
+        history = learn_codes(
             network,
             tokens,
             codes,
@@ -140,6 +141,8 @@ class STCC(ClusteringMethod):
             max_length=self.max_length,
             seed=self.seed_,
         )
+        if history.interrupted:
+            self._note(f"training was interrupted after {len(history.steps)} steps; this is the model so far")
         self.words_ = ConvolvedWords(words, network, self.max_length)
         features, truncated = self.words_.encode(corpus.distinct)
         self._note_outcome(features, codes, int((tokens.lengths == 0).sum()), truncated)
@@ -149,13 +152,14 @@ class STCC(ClusteringMethod):
         from coterie.encoders.vector_file import FileWords, words_of
 
         if self.vectors is not None:
-            return FileWords.read(Path(self.vectors), corpus.distinct)
+            known, table = FileWords.read(Path(self.vectors), corpus.distinct)
+            return known, standardised(table)
         from coterie.language.word_vectors import word2vec_vectors
 
         sentences = [[word.lower() for word in words_of(text)] for text in corpus.distinct]
         repeated = [each for each, count in zip(sentences, corpus.counts, strict=True) for _ in range(count)]
         words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
-        return FileWords(words), word2vec_vectors(repeated, words, self.word_dimension, self.seed_)
+        return FileWords(words), standardised(word2vec_vectors(repeated, words, self.word_dimension, self.seed_))
 
     def _codes(self, tokens: TokenArrays, table: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
         """The bits that the network is to predict."""
@@ -205,3 +209,10 @@ class STCC(ClusteringMethod):
         network = DynamicConvolution(table[:-1], len(state["network.bits"]), torch.Generator())
         network.load_state_dict({name: torch.from_numpy(state[f"network.{name}"]) for name in network.state_dict()})
         self.words_ = ConvolvedWords(FileWords(extra["words"]), network, int(self.max_length))
+
+
+def standardised(table: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Every dimension with mean 0 and variance 1 over the words; one that is the same for all words becomes 0."""
+    wide = table.astype(np.float64)
+    spread = wide.std(axis=0)
+    return np.asarray((wide - wide.mean(axis=0)) / np.where(spread > 0, spread, 1), dtype=np.float32)
