@@ -8,7 +8,7 @@ from coterie.losses.nt_xent import weighted_mean
 
 
 def code_loss(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
-    """Mean over texts of the negative log-likelihood of all bits, each bit a logistic regression (STCC, section 3.3).
+    """Mean over texts of the negative log-likelihood of all bits, each bit a logistic regression (STCC).
 
     ``weights`` is how often each text occurs.
     """
