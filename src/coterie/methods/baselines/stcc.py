@@ -57,8 +57,8 @@ class STCC(ClusteringMethod):
     Differs from the paper
     ----------------------
     - Word vectors are trained on the texts alone, the paper's on a large corpus of the same kind. It makes much of the
-      difference: a few thousand short texts hold too little for word2vec, and ``vectors`` takes better ones. Words
-      without a vector are left out; the authors' code draws one.
+      difference: of 1,500 StackOverflow titles 24 % are placed rightly with vectors of their own, 44 % with vectors of
+      all 20,000. ``vectors`` takes such. Words without a vector are left out; the authors' code draws one.
     - Word vectors are scaled to mean 0 and variance 1 in every dimension: vectors of few texts point much the same way.
     - One number of bits and epochs for all data; the authors' code has 20, 70 or 30 bits and 15, 10 or 15 epochs by the
       data set. Locality preserving indexing, the fourth of their targets, is not here.
