@@ -22,6 +22,8 @@ _PUBLIC = {
     "HACSD": "coterie.methods.baselines.hac_sd",
     "BERTopicClusters": "coterie.methods.baselines.bertopic",
     "RSTC": "coterie.methods.baselines.rstc",
+    "TSDAE": "coterie.methods.baselines.tsdae",
+    "STCC": "coterie.methods.baselines.stcc",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -44,7 +46,9 @@ if TYPE_CHECKING:
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
     from coterie.methods.baselines.hac_sd import HACSD as HACSD
     from coterie.methods.baselines.rstc import RSTC as RSTC
+    from coterie.methods.baselines.stcc import STCC as STCC
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
+    from coterie.methods.baselines.tsdae import TSDAE as TSDAE
     from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
     from coterie.methods.deccrl import DECCRL as DECCRL
     from coterie.methods.persistence import load as load

@@ -32,6 +32,7 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     "hac_sd": {"max_rounds": 1},
     # A vocabulary of so few texts.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
+    "stcc": {"epochs": 2, "n_bits": 8, "word_dimension": 8},
     "aecl": {
         "stage_1": 1,
         "stage_2": 80,

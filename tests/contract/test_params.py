@@ -79,6 +79,17 @@ NONSENSE: dict[str, list[Any]] = {
     "masked_loss": ["sometimes", None],
     "mask_ratio": ["some", None, 0, 1, math.nan],
     "head_epochs": ["long", None, -1, 1.5],
+    # TSDAE
+    "denoising_epochs": ["long", None, 0, 1.5],
+    # STCC
+    "target": ["no such", None],
+    "n_bits": ["some", None, 0, 1.5],
+    "neighbours": ["some", None, 0, 1.5],
+    "vectors": [3, "no such file"],
+    "word_dimension": ["wide", None, 0, 1.5],
+    "epochs": ["long", None, 0, 1.5],
+    "batch_size": ["8", None, 0, 8.5],
+    "learning_rate": ["slow", None, 0, math.nan, math.inf],
 }
 TRAINING_NONSENSE: dict[str, list[Any]] = {
     "batch_size": ["8", 1, True, 8.5],

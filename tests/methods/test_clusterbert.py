@@ -25,7 +25,8 @@ from coterie.clustering.assignment import align_labels
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import PACKAGED_MODEL_MODULE
 from coterie.errors import InputError, SettingError
-from coterie.methods.clusterbert import NOISED, ClusterPrediction, Reconstruction
+from coterie.language.denoising import NOISED, Reconstruction
+from coterie.methods.clusterbert import ClusterPrediction
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.objective import ORIGINAL, Batch
 

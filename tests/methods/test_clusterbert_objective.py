@@ -18,12 +18,10 @@ from torch import Tensor, nn
 from coterie.clustering.kmeans import Partition
 from coterie.encoders.tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.language.denoising import SentenceDecoder
+from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder
 from coterie.methods.clusterbert import (
-    NOISED,
     ClusterBERT,
     ClusterPrediction,
-    Reconstruction,
     place_head,
     soft_cross_entropy,
 )

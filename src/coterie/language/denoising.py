@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,7 +14,11 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import backbone_name
 from coterie.losses.nt_xent import weighted_mean
+from coterie.training.objective import ORIGINAL, Batch, LossTerms, Objective, Stage
 from coterie.training.trainer import seeded
+
+# The view of a text that some of its words were deleted from.
+NOISED = "noised"
 
 
 class SentenceDecoder(nn.Module):
@@ -54,6 +59,37 @@ class SentenceDecoder(nn.Module):
                 use_cache=False,
             ).logits
         return reconstruction_loss(logits, ids[:, 1:], mask[:, 1:], weights)
+
+
+class Reconstruction(Objective):
+    """Rebuild the text from the vector of its noised version (TSDAE; ClusterBERT section 3.2)."""
+
+    views = (NOISED,)
+
+    def __init__(self, decoder: SentenceDecoder, learning_rate: float, trains_encoder: bool = True) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.trains_encoder = trains_encoder
+        self._learning_rate = learning_rate
+
+    def own_rates(self) -> Mapping[str, float]:
+        return {"decoder": self._learning_rate}
+
+    def reconstruct(self, batch: Batch) -> Tensor:
+        """How badly the decoder rebuilds the batch's texts from its first embeddings."""
+        assert batch.tokens is not None
+        ids, mask = batch.tokens(ORIGINAL)
+        return self.decoder.loss(batch.embeddings[0], ids, mask, batch.weights, batch.precision)  # ClusterBERT Eq. 1
+
+    def loss(self, batch: Batch) -> LossTerms:
+        reconstruction = self.reconstruct(batch)
+        return LossTerms(reconstruction, reconstruction=reconstruction)
+
+
+def warming(decoder: SentenceDecoder, learning_rate: float, epochs: int) -> Stage:
+    """A stage in which the decoder's own parts learn alone: their first errors do not move the encoder."""
+    alone = Reconstruction(decoder, learning_rate, trains_encoder=False)
+    return Stage("decoder", alone, epochs=epochs, stops=False)
 
 
 def reconstruction_loss(logits: Tensor, targets: Tensor, mask: Tensor, weights: Tensor) -> Tensor:

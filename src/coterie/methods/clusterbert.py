@@ -16,39 +16,13 @@ from coterie.clustering.assignment import target_distribution
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import InputError, SettingError
-from coterie.language.denoising import SentenceDecoder, check_decoder
+from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
 from coterie.losses.nt_xent import weighted_mean
 from coterie.methods.training import Start, TrainedMethod
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.config import TrainingConfig
-from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
-
-NOISED = "noised"
-
-
-class Reconstruction(Objective):
-    """Domain adaptation (section 3.2): rebuild the text from the vector of its noised version."""
-
-    views = (NOISED,)
-
-    def __init__(self, decoder: SentenceDecoder, learning_rate: float, trains_encoder: bool = True) -> None:
-        super().__init__()
-        self.decoder = decoder
-        self.trains_encoder = trains_encoder
-        self._learning_rate = learning_rate
-
-    def own_rates(self) -> Mapping[str, float]:
-        return {"decoder": self._learning_rate}
-
-    def reconstruct(self, batch: Batch) -> Tensor:
-        assert batch.tokens is not None
-        ids, mask = batch.tokens(ORIGINAL)
-        return self.decoder.loss(batch.embeddings[0], ids, mask, batch.weights, batch.precision)  # Eq. 1
-
-    def loss(self, batch: Batch) -> LossTerms:
-        reconstruction = self.reconstruct(batch)
-        return LossTerms(reconstruction, reconstruction=reconstruction)
+from coterie.training.objective import Batch, EmbedCorpus, LossTerms, Stage
 
 
 class ClusterPrediction(Reconstruction):
@@ -296,8 +270,7 @@ class ClusterBERT(TrainedMethod):
 
     def _warming(self, decoder: SentenceDecoder) -> Stage:
         """The decoder's own parts learn alone."""
-        alone = Reconstruction(decoder, self.training.head_learning_rate, trains_encoder=False)
-        return Stage("decoder", alone, epochs=self.decoder_epochs, stops=False)
+        return warming(decoder, self.training.head_learning_rate, self.decoder_epochs)
 
     def _read_general(self, start: Start, decoder: SentenceDecoder) -> None:
         """One epoch of Eq. 1 over general sentences, where they are given."""

@@ -153,6 +153,25 @@ METHODS: tuple[MethodInfo, ...] = (
         "Self-Adaptive Optimal Transport for Short Text Clustering, ACL 2023",
         trains_encoder=True,
     ),
+    MethodInfo(
+        name="tsdae",
+        target="coterie.methods.baselines.tsdae:TSDAE",
+        title="TSDAE",
+        kind="baseline",
+        summary="a denoising auto-encoder adapts the encoder to the texts, then k-means",
+        citation="Wang et al., TSDAE: Using Transformer-based Sequential Denoising Auto-Encoder for Unsupervised "
+        "Sentence Embedding Learning, EMNLP Findings 2021",
+        trains_encoder=True,
+    ),
+    MethodInfo(
+        name="stcc",
+        target="coterie.methods.baselines.stcc:STCC",
+        title="STCC",
+        kind="baseline",
+        summary="word vectors, a convolutional network that learns binary codes of the texts, then k-means",
+        citation="Xu et al., Self-Taught Convolutional Neural Networks for Short Text Clustering, Neural Networks 2017",
+        trains_encoder=False,
+    ),
 )
 
 

@@ -1,0 +1,100 @@
+"""Binary codes of texts from a reduction of their word counts: what a network can be taught without labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.encoders.tokenizing import TokenArrays
+
+# Fewer texts than this are decomposed densely.
+FEW_TEXTS = 500
+
+
+def word_counts(tokens: TokenArrays, n_words: int) -> Any:
+    """A sparse row for each text: how often each word stands in it."""
+    from scipy import sparse
+
+    borders = np.concatenate([tokens.starts, [len(tokens.ids)]])
+    # A copy: adding up sorts the words of a text in place.
+    table = sparse.csr_matrix((np.ones(len(tokens.ids)), tokens.ids.copy(), borders), (len(tokens), n_words))
+    table.sum_duplicates()
+    return table
+
+
+def tf_idf(tokens: TokenArrays, n_words: int, counts: NDArray[np.int64]) -> Any:
+    """A sparse row of unit length for each text; ``counts`` is how often each occurs."""
+    from scipy import sparse
+    from sklearn.preprocessing import normalize
+
+    table = word_counts(tokens, n_words)
+    held_by = (table > 0).astype(np.float64).T @ counts
+    return normalize(table @ sparse.diags(np.log((1 + counts.sum()) / (1 + held_by)) + 1))
+
+
+def laplacian_eigenmaps(rows: Any, dimension: int, neighbours: int, seed: int) -> NDArray[np.float64]:
+    """Coordinates in which near rows stay near (Belkin and Niyogi, 2001): the smallest solutions of L y = e D y.
+
+    Neighbours are the nearest by distance, each pair weighted by a heat kernel ``exp(-d^2 / 2)``. The first solution is
+    constant and left out.
+    """
+    from scipy import sparse
+    from sklearn.neighbors import kneighbors_graph
+
+    n = rows.shape[0]
+    distances = kneighbors_graph(rows, min(neighbours, n - 1), mode="distance")
+    near = distances.copy()
+    near.data = np.exp(-(distances.data**2) / 2)
+    near = near.maximum(near.T)
+    scale = np.asarray(near.sum(axis=1)).ravel() ** -0.5
+    # The largest of D^-1/2 W D^-1/2 are the smallest of L y = e D y, with y = D^-1/2 u.
+    alike = sparse.diags(scale) @ near @ sparse.diags(scale)
+    solutions = _largest(alike, min(dimension + 1, n), seed)[:, 1:]
+    return scale[:, None] * solutions
+
+
+def latent_semantics(rows: Any, dimension: int, counts: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+    """Coordinates along the first right singular vectors of the rows, each taken as often as it occurs."""
+    from scipy import sparse
+
+    weighted = sparse.diags(np.sqrt(counts)) @ rows
+    left = _largest(weighted @ weighted.T, min(dimension, min(rows.shape)), seed)
+    directions = np.asarray(weighted.T @ left)
+    lengths = np.linalg.norm(directions, axis=0)
+    return np.asarray(rows @ directions) / np.where(lengths > 0, lengths, 1)
+
+
+def mean_vectors(tokens: TokenArrays, table: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The mean of the word vectors of each text, of unit length; zeros for a text without words."""
+    from sklearn.preprocessing import normalize
+
+    return np.asarray(normalize(word_counts(tokens, len(table)) @ table.astype(np.float64)))
+
+
+def binary_codes(coordinates: NDArray[np.floating[Any]], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """1 where a coordinate is above its median over the texts, each taken as often as it occurs."""
+    codes = np.zeros(coordinates.shape, dtype=np.float32)
+    for j, column in enumerate(coordinates.T):
+        order = np.argsort(column, kind="stable")
+        below = np.cumsum(counts[order])
+        median = column[order[np.searchsorted(2 * below, below[-1])]]
+        codes[:, j] = column > median
+    return codes
+
+
+def _largest(matrix: Any, how_many: int, seed: int) -> NDArray[np.float64]:
+    """Eigenvectors of the largest eigenvalues of a symmetric matrix, that of the largest first."""
+    from scipy.sparse.linalg import eigsh
+
+    n = matrix.shape[0]
+    if n < FEW_TEXTS or how_many >= n:
+        vectors = np.linalg.eigh(matrix.toarray())[1][:, ::-1][:, :how_many]
+    else:
+        start = np.random.default_rng(seed).normal(size=n)
+        values, vectors = eigsh(matrix, how_many, which="LA", v0=start)
+        vectors = vectors[:, np.argsort(-values)]
+    # The sign is arbitrary: the largest entry is made positive, so that machines agree.
+    largest = np.abs(vectors).argmax(axis=0)
+    return np.asarray(vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])]))
