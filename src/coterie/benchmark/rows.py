@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -17,6 +18,8 @@ COMMON: Mapping[str, Any] = MappingProxyType(
     {"augmentation": "word_deletion", "augmentation_ratio": 0.2, "training.snapshot_every": 1}
 )
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+TFIDF_2000: Mapping[str, Any] = MappingProxyType({"max_features": 2000, "stop_words": "english"})
+VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-base"})
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Row:
         What the papers call it (see :mod:`coterie.benchmark.published`).
     missing:
         Why it cannot be run here, if so: weights that are not at hand.
+    requires:
+        A module that is an extra of the package, where one is needed.
     """
 
     name: str
@@ -41,6 +46,11 @@ class Row:
     settings: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     published: str = ""
     missing: str = ""
+    requires: str = ""
+
+    @property
+    def runs_here(self) -> bool:
+        return not self.missing and (not self.requires or importlib.util.find_spec(self.requires) is not None)
 
     def settings_for(self, chosen: BenchmarkSet) -> dict[str, Any]:
         """All that is set for a run on ``chosen``, of what the method knows."""
@@ -63,16 +73,19 @@ def _on(name: str, title: str, method: str) -> tuple[Row, Row]:
 ROWS: tuple[Row, ...] = (
     Row("bow", "BoW + k-means", "bow", published="bow"),
     Row("tfidf", "TF-IDF (1,500) + k-means", "tfidf", published="tfidf"),
-    Row(
-        "tfidf-2000",
-        "TF-IDF (2,000, stop words out) + k-means",
-        "tfidf",
-        {"max_features": 2000, "stop_words": "english"},
-    ),
+    Row("tfidf-2000", "TF-IDF (2,000, stop words out) + k-means", "tfidf", TFIDF_2000),
     Row("frozen-kmeans", "frozen encoder + k-means", "frozen", published="frozen"),
     Row("frozen-cls", "frozen encoder, CLS + k-means", "frozen", {"pooling": "cls"}),
     Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}),
     Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}),
+    Row("umap-kmeans", "frozen encoder + UMAP + k-means", "frozen", {"clusterer": "umap"}, requires="umap"),
+    Row("hac-sd", "HAC-SD", "hac_sd", {"iterative_classification": False}, published="hac_sd"),
+    Row("hac-sd-ic", "HAC-SD + iterative classification", "hac_sd", published="hac_sd_ic"),
+    Row("stcc", "STCC", "stcc", published="stcc", requires="gensim"),
+    Row("tsdae", "TSDAE + k-means", "tsdae", published="tsdae"),
+    Row("vascl", "VaSCL + k-means", "frozen", VASCL, published="vascl", missing="no weights"),
+    Row("rstc", "RSTC", "rstc", published="rstc"),
+    Row("bertopic", "BERTopic", "bertopic", published="bertopic", requires="bertopic"),
     Row("uftc", "UFTC", "uftc", published="uftc"),
     Row("clusterbert", "ClusterBERT", "clusterbert", published="clusterbert"),
     Row("deccrl", "DECCRL", "deccrl", published="deccrl"),

@@ -172,8 +172,6 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
 
 def found_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The runs of a row on a set with its present settings, seed by seed."""
-    if row.missing:
-        return []
     names = [Job(row, find_set(dataset), seed).name for seed in SEEDS]
     return [records[name] for name in names if name in records]
 

@@ -143,7 +143,12 @@ def _jobs(methods: str, datasets: str, seeds: str) -> list[Job]:
 
     names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
     sets = [find_set(name) for name in dict.fromkeys(names)]
-    rows = [row for row in find_rows(_listed(methods)) if not row.missing]
+    rows = find_rows(_listed(methods))
+    for row in rows:
+        if not row.runs_here:
+            why = row.missing or f"{row.requires} is not installed"
+            typer.echo(f"{row.name} cannot be run here: {why}", err=True)
+    rows = [row for row in rows if row.runs_here]
     return [Job(row, chosen, seed) for seed in _numbers(seeds) for row in rows for chosen in sets]
 
 
