@@ -19,6 +19,7 @@ _PUBLIC = {
     "FrozenEncoder": "coterie.methods.baselines.frozen",
     "TfIdf": "coterie.methods.baselines.tfidf",
     "BagOfWords": "coterie.methods.baselines.bow",
+    "SIF": "coterie.methods.baselines.sif",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from coterie.methods.aecl import AECL as AECL
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
+    from coterie.methods.baselines.sif import SIF as SIF
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
     from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
     from coterie.methods.deccrl import DECCRL as DECCRL

@@ -31,6 +31,8 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
         "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
     },
 }
+# Methods with an encoder whose vectors are not the encoder's.
+OWN_VECTORS = {"sif"}
 
 DISTINCT = grouped_texts(24)[0]
 # Empty rows of all kinds in the middle, repeats of the first texts afterwards.
@@ -74,6 +76,16 @@ class Case:
         return self.info.name == "deccrl"
 
     @property
+    def folder_is_encoder(self) -> bool:
+        """Whether the saved folder, read as a SentenceTransformer, gives the vectors of ``transform``."""
+        return self.has_encoder and self.info.name not in OWN_VECTORS
+
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether ``embeddings=`` may stand for the method's own vectors."""
+        return self.info.name == "frozen"
+
+    @property
     def fast_training(self) -> TrainingConfig:
         chosen: TrainingConfig = FAST_SETTINGS.get(self.info.name, {}).get("training", FAST_TRAINING)
         return chosen
@@ -107,6 +119,7 @@ CASES = _cases()
 # One case a method, for what does not depend on the clustering.
 METHOD_CASES = [case for case in CASES if case.clusterer in (None, CLUSTERERS[0])]
 ENCODER_CASES = [case for case in METHOD_CASES if case.has_encoder]
+FOLDER_CASES = [case for case in ENCODER_CASES if case.folder_is_encoder]
 TRAINED_CASES = [case for case in METHOD_CASES if case.info.trains_encoder]
 
 

@@ -99,7 +99,7 @@ def test_as_many_clusters_as_texts(case: Case, tiny_encoder: Path) -> None:
 
 
 def test_given_vectors_are_refused_by_methods_that_make_their_own(method_case: Case, tiny_encoder: Path) -> None:
-    if method_case.info.name == "frozen":
+    if method_case.takes_vectors:
         pytest.skip("takes vectors")
     vectors = np.ones((len(ROWS), 4))
     model = method_case.make(tiny_encoder)

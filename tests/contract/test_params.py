@@ -75,6 +75,9 @@ NONSENSE: dict[str, list[Any]] = {
     "masked_loss": ["sometimes", None],
     "mask_ratio": ["some", None, 0, 1, math.nan],
     "head_epochs": ["long", None, -1, 1.5],
+    # methods over fixed vectors
+    "vectors": [3, "no such file"],
+    "smoothing": ["some", None, 0, -1.0, math.nan],
 }
 TRAINING_NONSENSE: dict[str, list[Any]] = {
     "batch_size": ["8", 1, True, 8.5],

@@ -114,6 +114,15 @@ METHODS: tuple[MethodInfo, ...] = (
         citation="Harris, Distributional Structure, Word 1954",
         trains_encoder=False,
     ),
+    MethodInfo(
+        name="sif",
+        target="coterie.methods.baselines.sif:SIF",
+        title="SIF",
+        kind="baseline",
+        summary="weighted means of word vectors without their common component, then any of the four clusterings",
+        citation="Arora et al., A Simple but Tough-to-Beat Baseline for Sentence Embeddings, ICLR 2017",
+        trains_encoder=False,
+    ),
 )
 
 

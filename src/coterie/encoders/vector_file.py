@@ -1,0 +1,88 @@
+"""Word vectors from a text file, as word2vec and GloVe write them, and texts as words of such a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.encoders.tokenizing import TokenArrays, laid_out
+from coterie.errors import InputError
+from coterie.text.words import split_words
+
+# A word with its inner apostrophes, hyphens and dots ("don't", "e-mail", "u.s."), or a sign by itself.
+_WORD = re.compile(r"\w+(?:['’.-]\w+)*|[^\w\s]")
+
+
+def words_of(text: str) -> list[str]:
+    """The words and signs of ``text`` as they stand.
+
+    Examples
+    --------
+    >>> words_of("Where's my e-mail?")
+    ["Where's", 'my', 'e-mail', '?']
+    """
+    return [word for chunk in split_words(text) for word in _WORD.findall(chunk)]
+
+
+def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[np.float32]]:
+    """The words of ``wanted`` that ``path`` holds, in the file's order, and their vectors.
+
+    The file has a word and its numbers on every line, after a first line with two counts where word2vec wrote it. Only
+    lines of wanted words are read as numbers: files of millions of words are common.
+    """
+    keys = {word.encode("utf-8"): word for word in wanted}
+    found: dict[str, NDArray[np.float32]] = {}
+    width: int | None = None
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.split() if number == 1 else []
+            if len(fields) == 2:
+                width = int(fields[1]) if fields[1].isdigit() else None
+                continue
+            word, _, numbers = line.partition(b" ")
+            text = keys.get(word)
+            if text is None or text in found:
+                continue
+            values = numbers.split()
+            width = len(values) if width is None else width
+            if len(values) != width:
+                continue  # GloVe's largest file holds "words" with spaces in them
+            try:
+                found[text] = np.array(values, dtype=np.float32)
+            except ValueError as error:
+                raise InputError(f"vectors={str(path)!r}: line {number} is not a word and its numbers") from error
+    if not found or not width:
+        raise InputError(f"vectors={str(path)!r} holds none of the words of the texts")
+    return list(found), np.stack(list(found.values()))
+
+
+class FileWords:
+    """Texts as rows of a table of word vectors; words that are not in it are left out.
+
+    A word is looked up as it stands, then in lower case: some files tell the two apart, some have lower case alone.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self._rows = {word: row for row, word in enumerate(self.words)}
+
+    @classmethod
+    def read(cls, path: Path, texts: Sequence[str]) -> tuple[FileWords, NDArray[np.float32]]:
+        """The words of ``texts`` that the file holds, and their vectors."""
+        wanted = dict.fromkeys(word for text in texts for each in words_of(text) for word in (each, each.lower()))
+        words, table = read_vectors(path, wanted)
+        return cls(words), table
+
+    def tokenize(self, texts: Sequence[str]) -> TokenArrays:
+        """The rows of the words of each text."""
+        rows = [[row for word in words_of(text) if (row := self._row(word)) is not None] for text in texts]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        return laid_out(np.array([row for each in rows for row in each], dtype=np.int32), lengths, 0)
+
+    def _row(self, word: str) -> int | None:
+        row = self._rows.get(word)
+        return self._rows.get(word.lower()) if row is None else row
