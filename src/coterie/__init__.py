@@ -20,6 +20,11 @@ _PUBLIC = {
     "TfIdf": "coterie.methods.baselines.tfidf",
     "BagOfWords": "coterie.methods.baselines.bow",
     "SIF": "coterie.methods.baselines.sif",
+    "AutoEncoder": "coterie.methods.baselines.autoencoder",
+    "DEC": "coterie.methods.baselines.dec",
+    "IDEC": "coterie.methods.baselines.idec",
+    "DCN": "coterie.methods.baselines.dcn",
+    "SelfTrain": "coterie.methods.baselines.self_train",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -37,8 +42,13 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.evaluation.external import evaluate as evaluate
     from coterie.methods.aecl import AECL as AECL
+    from coterie.methods.baselines.autoencoder import AutoEncoder as AutoEncoder
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
+    from coterie.methods.baselines.dcn import DCN as DCN
+    from coterie.methods.baselines.dec import DEC as DEC
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
+    from coterie.methods.baselines.idec import IDEC as IDEC
+    from coterie.methods.baselines.self_train import SelfTrain as SelfTrain
     from coterie.methods.baselines.sif import SIF as SIF
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
     from coterie.methods.clusterbert import ClusterBERT as ClusterBERT

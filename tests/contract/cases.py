@@ -24,6 +24,12 @@ FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
     # A vocabulary of so few texts.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
+    "ae": {"layers": "16-6", "pretrain_steps": 20},
+    # Vectors of a random encoder lie so close together that a usual step would leave their centres behind.
+    **{
+        name: {"layers": "16-6", "pretrain_steps": 20, "max_steps": 3, "learning_rate": 1e-5}
+        for name in ("dec", "idec", "dcn", "self_train")
+    },
     "aecl": {
         "stage_1": 1,
         "stage_2": 80,
@@ -32,7 +38,8 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     },
 }
 # Methods with an encoder whose vectors are not the encoder's.
-OWN_VECTORS = {"sif"}
+NETWORKS = {"ae", "dec", "idec", "dcn", "self_train"}
+OWN_VECTORS = {"sif", *NETWORKS}
 
 DISTINCT = grouped_texts(24)[0]
 # Empty rows of all kinds in the middle, repeats of the first texts afterwards.
@@ -68,7 +75,7 @@ class Case:
     @property
     def centers_are_trained(self) -> bool:
         """Whether the centres were moved by training, away from the means of their texts."""
-        return self.info.name in {"deccrl", "uftc"}
+        return self.info.name in {"deccrl", "uftc", "dec", "idec", "dcn", "self_train"}
 
     @property
     def projects(self) -> bool:
@@ -83,7 +90,12 @@ class Case:
     @property
     def takes_vectors(self) -> bool:
         """Whether ``embeddings=`` may stand for the method's own vectors."""
-        return self.info.name == "frozen"
+        return self.info.name in {"frozen", *NETWORKS}
+
+    @property
+    def trains_network(self) -> bool:
+        """Whether something is trained behind fixed vectors."""
+        return self.info.name in NETWORKS
 
     @property
     def fast_training(self) -> TrainingConfig:

@@ -25,6 +25,11 @@ from coterie.training.views import Views
 TOKENS_PER_TRAINING_FORWARD = {"cpu": 4_096}
 
 
+def descend(loss: Tensor) -> None:
+    """Gradients of ``loss``: the only place where any are computed."""
+    loss.backward()
+
+
 @dataclass
 class Work:
     """What the steps of a run cost: counts that no machine changes, and seconds that come once.
@@ -97,8 +102,7 @@ class Steps:
         return sums
 
     def _descend(self, loss: Tensor) -> None:
-        """The only place where gradients are computed."""
-        loss.backward()
+        descend(loss)
 
     def _update(self) -> None:
         if self.config.max_grad_norm is not None:
