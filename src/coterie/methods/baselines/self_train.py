@@ -66,9 +66,11 @@ class SelfTrain(SelfTrainingMethod):
     Examples
     --------
     >>> from coterie import SelfTrain
-    >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
-    >>> SelfTrain(n_clusters=2, layers="16-4", pretrain_steps=40).fit(texts).labels_
-    array([0, 0, 0, 1, 1])
+    >>> texts = ["late parcel", "parcel is late", "parcel late again", "parcel lost"]
+    >>> texts += ["forgot my password", "password reset", "reset the password"]
+    >>> model = SelfTrain(n_clusters=2, layers="16-4", pretrain_steps=40).fit(texts)
+    >>> model.transform(texts).shape
+    (7, 4)
     """
 
     _n_init: ClassVar[int] = 100

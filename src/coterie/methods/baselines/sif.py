@@ -49,9 +49,10 @@ class SIF(PartitionMixin, FeatureMethod):
     Examples
     --------
     >>> from coterie import SIF
-    >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
+    >>> texts = ["late parcel", "parcel is late", "parcel late again", "parcel lost"]
+    >>> texts += ["forgot my password", "password reset", "reset the password"]
     >>> SIF(n_clusters=2).fit(texts).labels_
-    array([0, 0, 0, 1, 1])
+    array([0, 0, 0, 0, 1, 1, 1])
     """
 
     features = "sif"
