@@ -24,6 +24,12 @@ _PUBLIC = {
     "RSTC": "coterie.methods.baselines.rstc",
     "TSDAE": "coterie.methods.baselines.tsdae",
     "STCC": "coterie.methods.baselines.stcc",
+    "SIF": "coterie.methods.baselines.sif",
+    "AutoEncoder": "coterie.methods.baselines.autoencoder",
+    "DEC": "coterie.methods.baselines.dec",
+    "IDEC": "coterie.methods.baselines.idec",
+    "DCN": "coterie.methods.baselines.dcn",
+    "SelfTrain": "coterie.methods.baselines.self_train",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",
@@ -41,11 +47,17 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.evaluation.external import evaluate as evaluate
     from coterie.methods.aecl import AECL as AECL
+    from coterie.methods.baselines.autoencoder import AutoEncoder as AutoEncoder
     from coterie.methods.baselines.bertopic import BERTopicClusters as BERTopicClusters
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords
+    from coterie.methods.baselines.dcn import DCN as DCN
+    from coterie.methods.baselines.dec import DEC as DEC
     from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
     from coterie.methods.baselines.hac_sd import HACSD as HACSD
+    from coterie.methods.baselines.idec import IDEC as IDEC
     from coterie.methods.baselines.rstc import RSTC as RSTC
+    from coterie.methods.baselines.self_train import SelfTrain as SelfTrain
+    from coterie.methods.baselines.sif import SIF as SIF
     from coterie.methods.baselines.stcc import STCC as STCC
     from coterie.methods.baselines.tfidf import TfIdf as TfIdf
     from coterie.methods.baselines.tsdae import TSDAE as TSDAE

@@ -24,7 +24,10 @@ CLUSTERERS = ("kmeans", "spherical", "ward", "average", *UMAP)
 # Those, and methods, whose labels_ are not "nearest centre".
 LINKAGES = ("ward", "average", "umap")
 OWN_PARTITIONS = ("hac_sd", "bertopic")
-TAKE_VECTORS = ("frozen", "hac_sd", "bertopic")
+# Methods with an encoder whose vectors are not the encoder's.
+NETWORKS = {"ae", "dec", "idec", "dcn", "self_train"}
+OWN_VECTORS = {"sif", *NETWORKS}
+TAKE_VECTORS = ("frozen", "hac_sd", "bertopic", *NETWORKS)
 FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 # A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
@@ -33,6 +36,12 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     # A vocabulary of so few texts.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
     "stcc": {"epochs": 2, "n_bits": 8, "word_dimension": 8},
+    "ae": {"layers": "16-6", "pretrain_steps": 20},
+    # Vectors of a random encoder lie so close together that a usual step would leave their centres behind.
+    **{
+        name: {"layers": "16-6", "pretrain_steps": 20, "max_steps": 3, "learning_rate": 1e-5}
+        for name in ("dec", "idec", "dcn", "self_train")
+    },
     "aecl": {
         "stage_1": 1,
         "stage_2": 80,
@@ -86,12 +95,22 @@ class Case:
     @property
     def centers_are_trained(self) -> bool:
         """Whether the centres were moved by training, away from the means of their texts."""
-        return self.info.name in {"deccrl", "uftc"}
+        return self.info.name in {"deccrl", "uftc", "dec", "idec", "dcn", "self_train"}
 
     @property
     def projects(self) -> bool:
         """Whether a linear layer follows pooling and normalisation."""
         return self.info.name == "deccrl"
+
+    @property
+    def folder_is_encoder(self) -> bool:
+        """Whether the saved folder, read as a SentenceTransformer, gives the vectors of ``transform``."""
+        return self.has_encoder and self.info.name not in OWN_VECTORS
+
+    @property
+    def trains_network(self) -> bool:
+        """Whether something is trained behind fixed vectors."""
+        return self.info.name in NETWORKS
 
     @property
     def fast_training(self) -> TrainingConfig:
@@ -135,6 +154,7 @@ CASES = _cases()
 # One case a method, for what does not depend on the clustering.
 METHOD_CASES = [case for case in CASES if case.clusterer in (None, CLUSTERERS[0])]
 ENCODER_CASES = [case for case in METHOD_CASES if case.has_encoder]
+FOLDER_CASES = [case for case in ENCODER_CASES if case.folder_is_encoder]
 TRAINED_CASES = [case for case in METHOD_CASES if case.info.trains_encoder]
 
 

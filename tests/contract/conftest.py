@@ -9,7 +9,7 @@ import pytest
 
 from coterie.methods.base import ClusteringMethod
 
-from .cases import CASES, ENCODER_CASES, METHOD_CASES, ROWS, TRAINED_CASES, Case
+from .cases import CASES, ENCODER_CASES, FOLDER_CASES, METHOD_CASES, ROWS, TRAINED_CASES, Case
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -40,6 +40,12 @@ def method_case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture(scope="session", params=ENCODER_CASES, ids=str)
 def encoder_case(request: pytest.FixtureRequest) -> Case:
     """Every method with an encoder once."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=FOLDER_CASES, ids=str)
+def folder_case(request: pytest.FixtureRequest) -> Case:
+    """Every method whose saved folder is the encoder of its vectors."""
     return request.param
 
 

@@ -90,6 +90,16 @@ NONSENSE: dict[str, list[Any]] = {
     "epochs": ["long", None, 0, 1.5],
     "batch_size": ["8", None, 0, 8.5],
     "learning_rate": ["slow", None, 0, math.nan, math.inf],
+    # methods over fixed vectors
+    "features": ["no such", None],
+    "layers": ["wide", None, "", "16-0", "16-", 16],
+    "pretrain_steps": ["long", None, 0, 1.5],
+    "max_steps": ["long", None, 0, 1.5],
+    "update_interval": ["long", None, 0, 1.5],
+    "tolerance": ["low", None, -0.1, 1.0, math.nan],
+    "gamma": ["much", None, -1.0, math.nan, math.inf],
+    "distance_weight": ["much", None, -1.0, math.nan, math.inf],
+    "smoothing": ["some", None, 0, -1.0, math.nan],
 }
 TRAINING_NONSENSE: dict[str, list[Any]] = {
     "batch_size": ["8", 1, True, 8.5],

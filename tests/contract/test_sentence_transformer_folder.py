@@ -25,13 +25,11 @@ def _encode(folder: Path, texts: list[str]) -> np.ndarray:
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_the_same_vectors(
-    encoder_case: Case, tiny_encoder: Path, tmp_path: Path, pooling: str, normalize: bool
-) -> None:
-    model = encoder_case.make(tiny_encoder, pooling=pooling, normalize=normalize, max_length=12).fit(ROWS)
+def test_the_same_vectors(folder_case: Case, tiny_encoder: Path, tmp_path: Path, pooling: str, normalize: bool) -> None:
+    model = folder_case.make(tiny_encoder, pooling=pooling, normalize=normalize, max_length=12).fit(ROWS)
     model.save_pretrained(tmp_path / "model")
     vectors = model.transform(TEXTS)
-    if not encoder_case.projects:
+    if not folder_case.projects:
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1) == normalize
     np.testing.assert_allclose(_encode(tmp_path / "model", TEXTS), vectors, atol=1e-5)
 
@@ -45,9 +43,9 @@ def test_the_same_vectors(
     np.testing.assert_allclose(refitted.transform(TEXTS), vectors, atol=1e-5)
 
 
-def test_the_encoders_own_settings_are_followed(encoder_case: Case, tiny_encoder: Path, tmp_path: Path) -> None:
+def test_the_encoders_own_settings_are_followed(folder_case: Case, tiny_encoder: Path, tmp_path: Path) -> None:
     """ "auto" reads pooling and normalisation from a folder of sentence-transformers."""
-    first = encoder_case.make(tiny_encoder, pooling="cls", normalize=True).fit(ROWS)
+    first = folder_case.make(tiny_encoder, pooling="cls", normalize=True).fit(ROWS)
     first.save_pretrained(tmp_path / "first")
     second = FrozenEncoder(K, encoder=str(tmp_path / "first"), device="cpu").fit(ROWS)
     np.testing.assert_allclose(second.transform(TEXTS), first.transform(TEXTS), atol=1e-5)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,9 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
 
     n_clusters: int
     random_state: int | None
+
+    # What ``initial_labels_`` come from.
+    _start: ClassVar[str] = "the frozen encoder"
 
     labels_: NDArray[np.int64]
     confidence_: NDArray[np.float64]
@@ -181,7 +184,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         if nested:
             training = params.pop("training", self.get_params(deep=False).get("training"))
             if training is None:
-                raise SettingError(f"{type(self).__name__} does not train; it has no parameter 'training'")
+                raise SettingError(f"{type(self).__name__} does not train an encoder; it has no parameter 'training'")
             unknown = sorted(set(nested) - set(training.get_params()))
             if unknown:
                 raise SettingError(
@@ -344,4 +347,4 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             self.head_centers_ = learned.head_centers[np.argsort(names)]
         rows = (self.initial_labels_ >= 0) | sample.whole.empty
         moved = float(np.mean((self.labels_ != self.initial_labels_)[rows]))
-        self._note(f"training moved {moved:.1%} of the rows to another cluster than the frozen encoder gave them")
+        self._note(f"training moved {moved:.1%} of the rows to another cluster than {self._start} gave them")

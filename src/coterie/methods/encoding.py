@@ -50,6 +50,8 @@ class EncoderMethod(ClusteringMethod):
     device: str
 
     encoder_: TransformerEncoder
+    # Whether a trial on a few texts tells what a fit costs (see :mod:`coterie.methods.estimating`).
+    _can_be_tried: bool = True
     _measured_noise: float | None = None
 
     def _load_encoder(self) -> TransformerEncoder:

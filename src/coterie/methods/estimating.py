@@ -60,7 +60,7 @@ class Estimate:
 
 def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> bool:
     """Whether a fit is long enough for a trial of some seconds."""
-    if not isinstance(method, EncoderMethod):
+    if not isinstance(method, EncoderMethod) or not method._can_be_tried:
         return False
     if isinstance(method, TrainedMethod) and any(each.slow for each in method._augmenters().values()):
         return False  # a trial would ask a language model, and most of the time is spent there
@@ -70,11 +70,12 @@ def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | Non
 
 
 def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> Estimate | None:
-    """What ``method.fit(corpus, sample=sample)`` will cost; ``None`` for methods without an encoder, which are quick.
+    """What ``method.fit(corpus, sample=sample)`` will cost; ``None`` for methods without an encoder, which are quick,
+    and for networks over fixed vectors.
 
     The trial fits a copy on a few of the texts; ``method`` itself is left alone.
     """
-    if not isinstance(method, EncoderMethod):
+    if not isinstance(method, EncoderMethod) or not method._can_be_tried:
         return None
     began = time.perf_counter()
     texts = corpus.distinct

@@ -1,0 +1,244 @@
+"""Networks over fixed vectors: a pretrained auto-encoder, k-means on its latent vectors, and what a paper does next."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from coterie.checks import check_number, check_whole
+from coterie.clustering.assignment import student_t, target_distribution
+from coterie.clustering.kmeans import Partition, kmeans, unit_rows
+from coterie.encoders.device import resolve_device
+from coterie.losses.kl_divergence import kl_divergence
+from coterie.methods.baselines.features import FeatureMethod
+from coterie.methods.baselines.stacked import StackedAutoEncoder, parse_layers, pretrain
+from coterie.methods.results import Encoded, Learned, blank_rows
+from coterie.methods.training import Clock
+from coterie.text.corpus import Corpus
+from coterie.training.objective import LossTerms
+from coterie.training.vectors import VectorTrainer
+
+# Rows that go through the network at a time.
+ROWS_AT_A_TIME = 4_096
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """What the second phase starts from.
+
+    Attributes
+    ----------
+    inputs, weights:
+        The scaled vectors and how often each text occurs, on the device.
+    counts:
+        The same on the host.
+    start:
+        k-means on the latent vectors.
+    trainer:
+        Goes on counting steps.
+    """
+
+    inputs: Tensor
+    weights: Tensor
+    counts: NDArray[np.int64]
+    start: Partition
+    trainer: VectorTrainer
+
+
+class NetworkMethod(FeatureMethod):
+    """A stacked auto-encoder over fixed vectors; ``transform`` gives its latent vectors.
+
+    Every vector is scaled to the length sqrt(d), as Xie et al. scale REUTERS. One without any known word, all zeros,
+    has a latent vector of zeros.
+    """
+
+    layers: str
+    pretrain_steps: int
+    batch_size: int
+
+    network_: StackedAutoEncoder
+
+    _start: ClassVar[str] = "k-means on the pretrained network"
+    # Restarts of the first k-means.
+    _n_init: ClassVar[int] = 20
+
+    @abstractmethod
+    def _refine(self, begun: Pretrained) -> NDArray[np.float32] | None:
+        """Train on; the trained centres, or ``None`` where k-means on the latent vectors is the answer."""
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        parse_layers(self.layers)
+        check_whole("pretrain_steps", self.pretrain_steps, least=1)
+        check_whole("batch_size", self.batch_size, least=1)
+
+    def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
+        clock = Clock()
+        features = self._fit_features(corpus, vectors)
+        clock.lap("features")
+        device, counts = resolve_device(self.device), corpus.counts
+        inputs = torch.from_numpy(scaled(features)).to(device)
+        weights = torch.from_numpy(counts.astype(np.float32)).to(device)
+        generator = torch.Generator().manual_seed(self.seed_)
+        self.network_ = StackedAutoEncoder([self.n_features_, *parse_layers(self.layers)], generator).to(device)
+        trainer = VectorTrainer(len(inputs), self.batch_size, device, self.seed_, self.history_)
+        pretrain(self.network_, inputs, weights, self.pretrain_steps, trainer, self.seed_)
+        clock.lap("pretraining")
+        start = self._kmeans(self._latents(features), counts)
+        clock.lap("kmeans")
+        centers = self._refine(Pretrained(inputs, weights, counts, start, trainer))
+        clock.lap("training")
+        if self.history_.interrupted:
+            self._note(f"training was interrupted after {len(self.history_.steps)} steps; this is the model so far")
+        latents = self._latents(features)
+        learned = self._conclude(features, latents, start, centers, counts)
+        clock.lap("final_kmeans")
+        self.timings_ = clock.seconds
+        return learned
+
+    def _conclude(
+        self,
+        features: NDArray[np.float32],
+        latents: NDArray[np.float32],
+        start: Partition,
+        centers: NDArray[np.float32] | None,
+        counts: NDArray[np.int64],
+    ) -> Learned:
+        """Trained centres decide; what k-means says is kept beside it."""
+        assert centers is not None
+        final = self._kmeans(latents, counts)
+        return Learned(latents, centers, initial_labels=start.labels, kmeans_labels=final.labels)
+
+    def _kmeans(self, rows: NDArray[np.float32], counts: NDArray[np.int64]) -> Partition:
+        return kmeans(rows, self.n_clusters, weights=counts, n_init=self._n_init, seed=self.seed_)
+
+    # Vectors.
+
+    @torch.no_grad()
+    def _latents(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The latent vectors of features that are not scaled yet."""
+        device = next(self.network_.parameters()).device
+        parts = [
+            self.network_.encode(torch.from_numpy(scaled(features[begin : begin + ROWS_AT_A_TIME])).to(device))
+            for begin in range(0, len(features), ROWS_AT_A_TIME)
+        ]
+        latents: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
+        latents[blank_rows(features)] = 0
+        return latents
+
+    def _prepare(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        self._check_width(vectors)
+        return self._latents(vectors)
+
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        encoded = self._encoded_features(texts)
+        return Encoded(self._latents(encoded.features), encoded.truncated)
+
+    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.concatenate([self._latents(row[None]) for row in self._features_alone(texts)])
+
+    # Saving.
+
+    def provenance(self) -> dict[str, str | None]:
+        return {**super().provenance(), "device": str(next(self.network_.parameters()).device)}
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return super()._state() | {f"network.{name}": array for name, array in self.network_.arrays().items()}
+
+    def _restore_parts(
+        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
+    ) -> None:
+        super()._restore_parts(folder, state, extra, device)
+        own = {name.removeprefix("network."): array for name, array in state.items() if name.startswith("network.")}
+        self.network_ = StackedAutoEncoder.from_arrays(own).to(resolve_device(device))
+
+
+class CentreMethod(NetworkMethod):
+    """Centres among the latent vectors that are trained with the network, until the labels stay as they are."""
+
+    max_steps: int
+    learning_rate: float
+    update_interval: int
+    tolerance: float
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_whole("max_steps", self.max_steps, least=1)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_whole("update_interval", self.update_interval, least=1)
+        check_number("tolerance", self.tolerance, least=0, below=1)
+
+
+class SelfTrainingMethod(CentreMethod):
+    """DEC's second phase: soft assignments drawn towards their own sharpened target."""
+
+    def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """SGD with momentum; override for another."""
+        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=0.9)
+
+    def _trained(self) -> list[nn.Parameter]:
+        """The network's parameters that the loss reaches."""
+        return list(self.network_.down.parameters())
+
+    def _loss(self, inputs: Tensor, latents: Tensor, cluster: Tensor, weights: Tensor) -> LossTerms:
+        """The total, given the clustering loss."""
+        return LossTerms(cluster, cluster=cluster)
+
+    def _refine(self, begun: Pretrained) -> NDArray[np.float32]:
+        inputs, weights, network = begun.inputs, begun.weights, self.network_
+        centers = nn.Parameter(torch.from_numpy(begun.start.centers).to(inputs.device))
+        state = SoftState(network, centers, inputs, weights)
+
+        def loss(rows: Tensor) -> LossTerms:
+            latents = network.encode(inputs[rows])
+            q = student_t(latents, centers)
+            cluster = kl_divergence(state.targets[rows], q, weights[rows])
+            return self._loss(inputs[rows], latents, cluster, weights[rows])
+
+        begun.trainer.run(
+            "clustering",
+            loss,
+            self._optimizer([*self._trained(), centers]),
+            self.max_steps,
+            every=self.update_interval,
+            look=state.refresh,
+            tolerance=self.tolerance,
+        )
+        return centers.detach().cpu().numpy()
+
+
+class SoftState:
+    """The targets P over the whole corpus, and the labels they were made of."""
+
+    def __init__(self, network: StackedAutoEncoder, centers: Tensor, inputs: Tensor, weights: Tensor) -> None:
+        self.targets = torch.zeros(len(inputs), len(centers), device=inputs.device)
+        self._network, self._centers, self._inputs, self._weights = network, centers, inputs, weights
+        self._labels: Tensor | None = None
+
+    @torch.no_grad()
+    def refresh(self) -> float | None:
+        """New targets; the share of the corpus that changed cluster since the last time."""
+        latents = torch.cat([self._network.encode(rows) for rows in self._inputs.split(ROWS_AT_A_TIME)])
+        q = student_t(latents, self._centers)
+        self.targets = target_distribution(q, self._weights)
+        labels, self._labels = self._labels, q.argmax(dim=1)
+        return None if labels is None else changed_share(labels, self._labels, self._weights)
+
+
+def changed_share(before: Tensor, after: Tensor, weights: Tensor) -> float:
+    """Which share of the corpus has another label."""
+    return float((weights * (before != after)).sum() / weights.sum())
+
+
+def scaled(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of length sqrt(d): an entry's square is 1 on average. Rows of zeros stay."""
+    rows: NDArray[np.float32] = unit_rows(features) * np.float32(features.shape[1] ** 0.5)
+    return rows

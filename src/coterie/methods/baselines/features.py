@@ -1,0 +1,214 @@
+"""Fixed vectors of texts, from any of three sources: what methods that learn a network over them share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.checks import check_choice, check_number, check_whole
+from coterie.errors import InputError, SettingError
+from coterie.methods.encoding import EncoderMethod
+from coterie.methods.results import Encoded, blank_rows
+from coterie.text.corpus import Corpus
+
+if TYPE_CHECKING:
+    from coterie.encoders.sif import SifSpace
+    from coterie.encoders.words import WordSpace
+
+FEATURES = ("embedding", "tfidf", "sif")
+
+
+class FeatureMethod(EncoderMethod):
+    """A method over fixed dense vectors.
+
+    Parameters (stored by the subclasses' constructors)
+    ---------------------------------------------------
+    features:
+        ``"embedding"``: the frozen encoder's; ``"tfidf"``: TF-IDF rows of unit length; ``"sif"``: smooth inverse
+        frequency (see :class:`~coterie.methods.baselines.sif.SIF`).
+    max_features:
+        For TF-IDF: how many of the most frequent words to count.
+    vectors:
+        For SIF: a file of word vectors as word2vec and GloVe write them as text; ``None`` takes the encoder's own table
+        of word pieces.
+    encoder, pooling, normalize, max_length, device:
+        See :class:`~coterie.methods.encoding.EncoderMethod`.
+
+    A subclass calls :meth:`_fit_features` once in ``_learn`` and :meth:`_features` for new texts. ``fit(texts,
+    embeddings=vectors)`` learns on given vectors instead; ``predict`` then wants vectors too. What is added in a
+    subclass's ``_state``, ``_save_parts`` and ``_restore_parts`` goes on top of what ``super()`` gives.
+    """
+
+    features: str = "embedding"
+    max_features: int = 2_000
+    vectors: str | os.PathLike[str] | None = None
+    # Arora et al.'s a.
+    smoothing: float = 1e-3
+    pooling: str = "auto"
+    normalize: bool | str = "auto"
+
+    from_embeddings_: bool
+    words_: WordSpace
+    sif_: SifSpace
+    n_features_: int
+
+    _can_be_tried = False
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_choice("features", self.features, FEATURES)
+        check_whole("max_features", self.max_features, least=1)
+        check_number("smoothing", self.smoothing, above=0)
+        if self.vectors is not None:
+            if not isinstance(self.vectors, (str, os.PathLike)):
+                raise SettingError(f"vectors={self.vectors!r} must be a file of word vectors, or None")
+            if not Path(self.vectors).is_file():
+                raise SettingError(f"vectors={os.fspath(self.vectors)!r}: no such file")
+
+    def _accepts_embeddings(self) -> str | None:
+        return None
+
+    @property
+    def _has_encoder(self) -> bool:
+        """Whether the vectors come, directly or by its table of words, from an encoder."""
+        if self.from_embeddings_:
+            return False
+        return self.features == "embedding" or (self.features == "sif" and self.vectors is None)
+
+    # Vectors.
+
+    def _fit_features(self, corpus: Corpus, given: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """One row a distinct text; learns what the source has to learn, and remembers whether vectors were given."""
+        self.from_embeddings_ = given is not None
+        if given is not None:
+            self.n_features_ = given.shape[1]
+            return given
+        if self._has_encoder:
+            self.encoder_ = self._load_encoder()
+        if self.features == "tfidf":
+            self._fit_words(corpus)
+        elif self.features == "sif":
+            self._fit_sif(corpus)
+        encoded = self._encoded_features(corpus.distinct)
+        if self._has_encoder:
+            self._note_truncated(encoded.truncated, corpus)
+        n_blank = int(blank_rows(encoded.features).sum())
+        if n_blank:
+            self._note(f"{n_blank:,} distinct texts hold none of the words known")
+        self.n_features_ = encoded.features.shape[1]
+        rows: NDArray[np.float32] = encoded.features
+        return rows
+
+    def _fit_words(self, corpus: Corpus) -> None:
+        from coterie.encoders.words import WordSpace
+
+        self.words_ = WordSpace.fit(
+            corpus.distinct, corpus.counts, max_features=self.max_features, stop_words=None, weighting="tfidf"
+        )
+
+    def _fit_sif(self, corpus: Corpus) -> None:
+        from coterie.encoders.sif import SifSpace, encoder_words
+        from coterie.encoders.vector_file import FileWords
+
+        ignored: list[int] = []
+        if self.vectors is None:
+            tokenize = self.encoder_.tokenize
+            table, ignored = encoder_words(self.encoder_)
+        else:
+            words, table = FileWords.read(Path(self.vectors), corpus.distinct)
+            self.sif_words_ = words.words
+            tokenize = words.tokenize
+        self.sif_ = SifSpace.fit(tokenize, table, corpus.distinct, corpus.counts, a=self.smoothing, ignored=ignored)
+
+    def _features(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row a text, from the source that was fitted."""
+        rows: NDArray[np.float32] = self._encoded_features(texts).features
+        return rows
+
+    def _features_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same, untouched by what stands beside a text; words give that anyway."""
+        if self.features == "embedding" and not self.from_embeddings_:
+            return self.encoder_.encode_alone(texts)
+        return self._features(texts)
+
+    def _encoded_features(self, texts: Sequence[str]) -> Encoded:
+        """The same with how many texts were cut. Always in float32: a network may enlarge any noise."""
+        if self.from_embeddings_:
+            raise SettingError("this model was fitted on given embeddings and has no encoder; pass embeddings=")
+        if self.features == "tfidf":
+            return Encoded(self.words_.encode(texts).toarray().astype(np.float32))
+        source = self.sif_ if self.features == "sif" else self.encoder_
+        return Encoded(*source.encode_counting(texts))
+
+    def _check_width(self, vectors: NDArray[np.float32]) -> None:
+        """Raise for given vectors of another width than those of the fit."""
+        if vectors.shape[1] != self.n_features_:
+            raise InputError(
+                f"embeddings have {vectors.shape[1]} dimensions, the model was fitted on {self.n_features_}"
+            )
+
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        return self._encoded_features(texts)
+
+    def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows: NDArray[np.float32] = self._encode(texts).features
+        return rows
+
+    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._features_alone(texts)
+
+    # Saving.
+
+    def provenance(self) -> dict[str, str | None]:
+        if self._has_encoder:
+            return super().provenance()
+        return {"device": "cpu", "encoder_from": None}
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        if self.from_embeddings_:
+            return {}
+        if self.features == "tfidf":
+            assert self.words_.idf is not None
+            return {"idf": self.words_.idf}
+        if self.features == "sif":
+            arrays: dict[str, NDArray[Any]] = {"sif_weights": self.sif_.weights, "sif_component": self.sif_.component}
+            return arrays if self.vectors is None else arrays | {"sif_table": self.sif_.table}
+        return {}
+
+    def _save_parts(self, folder: Path) -> dict[str, Any]:
+        if self._has_encoder:
+            super()._save_parts(folder)
+        extra: dict[str, Any] = {"from_embeddings": self.from_embeddings_, "n_features": self.n_features_}
+        if not self.from_embeddings_ and self.features == "tfidf":
+            extra["vocabulary"] = self.words_.vocabulary
+        if not self.from_embeddings_ and self.features == "sif" and self.vectors is not None:
+            extra["sif_words"] = self.sif_words_
+        return extra
+
+    def _restore_parts(
+        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
+    ) -> None:
+        from coterie.encoders.sif import SifSpace, encoder_words
+        from coterie.encoders.vector_file import FileWords
+        from coterie.encoders.words import WordSpace
+
+        self.from_embeddings_ = bool(extra["from_embeddings"])
+        self.n_features_ = int(extra["n_features"])
+        if self.from_embeddings_:
+            return
+        if self._has_encoder:
+            super()._restore_parts(folder, state, extra, device)
+        if self.features == "tfidf":
+            self.words_ = WordSpace(dict(extra["vocabulary"]), state["idf"])
+        elif self.features == "sif":
+            weights, component = state["sif_weights"], state["sif_component"]
+            if self.vectors is None:
+                self.sif_ = SifSpace(self.encoder_.tokenize, encoder_words(self.encoder_)[0], weights, component)
+            else:
+                self.sif_words_ = list(extra["sif_words"])
+                self.sif_ = SifSpace(FileWords(self.sif_words_).tokenize, state["sif_table"], weights, component)

@@ -1,0 +1,92 @@
+"""SIF: weighted means of word vectors, then a clustering."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.encoders.weights import DEFAULT_MODEL
+from coterie.methods.baselines.features import FeatureMethod
+from coterie.methods.baselines.partition import PartitionMixin
+from coterie.methods.results import Encoded, Learned
+from coterie.text.corpus import Corpus
+
+
+class SIF(PartitionMixin, FeatureMethod):
+    """Smooth inverse frequency (Arora et al., ICLR 2017), then k-means, spherical k-means, Ward or average linkage.
+
+    A text is the mean of its words' vectors, each weighted by ``a / (a + p(w))``, where p(w) is how often the word
+    occurs among all words; what the texts have in common, the first principal component of their vectors, is taken out
+    of each.
+
+    Parameters
+    ----------
+    n_clusters:
+        How many clusters to make.
+    clusterer:
+        ``"kmeans"``, ``"spherical"``, ``"ward"`` or ``"average"``.
+    vectors:
+        A file of word vectors as word2vec and GloVe write them as text: a word and its numbers on every line. ``None``
+        takes the encoder's own table of word pieces, and its tokenizer.
+    smoothing:
+        The paper's a.
+    encoder, max_length, device:
+        Whose word pieces: see :class:`~coterie.methods.encoding.EncoderMethod`. Texts are cut at ``max_length`` pieces.
+    random_state:
+        Seed; the same seed gives the same clusters.
+
+    Differs from the paper
+    ----------------------
+    - Word frequencies are those of the texts given (repeats counted), not of a large corpus.
+    - The default word vectors are a sentence encoder's input embeddings, not GloVe or PSL.
+    - The component is computed exactly, on the texts of ``fit``; new texts lose the same one.
+    - A word that occurs only in a new text has weight 1 where the encoder knows it. It is left out with a file of
+      vectors, of which only the words of the texts are kept.
+
+    Examples
+    --------
+    >>> from coterie import SIF
+    >>> texts = ["late parcel", "parcel is late", "parcel late again", "parcel lost"]
+    >>> texts += ["forgot my password", "password reset", "reset the password"]
+    >>> SIF(n_clusters=2).fit(texts).labels_
+    array([0, 0, 0, 0, 1, 1, 1])
+    """
+
+    features = "sif"
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        clusterer: str = "kmeans",
+        vectors: str | os.PathLike[str] | None = None,
+        smoothing: float = 1e-3,
+        encoder: str = DEFAULT_MODEL,
+        max_length: int = 64,
+        device: str = "auto",
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.clusterer = clusterer
+        self.vectors = vectors
+        self.smoothing = smoothing
+        self.encoder = encoder
+        self.max_length = max_length
+        self.device = device
+        self.random_state = random_state
+
+    def _accepts_embeddings(self) -> str | None:
+        return f"{type(self).__name__} makes its own vectors"
+
+    def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
+        return self._partition(self._fit_features(corpus), corpus.counts)
+
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        encoded = super()._encode(texts)
+        return Encoded(self._prepare(encoded.features), encoded.truncated)
+
+    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._prepare(super()._encode_alone(texts))

@@ -1,0 +1,21 @@
+"""Word vectors in which the groups of ``grouped_texts`` are plain to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from conftest import FILLERS, GROUPS
+
+
+def write_word_file(path: Path) -> Path:
+    """Words of a group lie together; fillers lie in a direction that all texts share."""
+    generator = np.random.default_rng(0)
+    lines = []
+    for place, words in enumerate([*GROUPS.values(), FILLERS]):
+        for word in words:
+            vector = generator.normal(scale=0.3, size=8)
+            vector[place] += 2
+            lines.append(f"{word} {' '.join(f'{value:.5f}' for value in vector)}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
