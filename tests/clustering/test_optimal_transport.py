@@ -33,7 +33,7 @@ def _assert_margins(found: Transport, rows: Tensor, tolerance: float = 1e-6) -> 
 
 
 @PENALTIES
-def test_sizes_and_plan_are_those_of_the_papers_iteration(penalty: float, damping: float) -> None:
+def test_sizes_and_plan_are_those_of_the_authors_iteration(penalty: float, damping: float) -> None:
     cost, _ = _cost(14, 4, skew=1.0)
     rows = torch.tensor([1, 4, 2, 1, 1, 3, 1, 1, 2, 1, 1, 5, 1, 1])
     plan, sizes = oracle.self_adaptive_transport(cost.numpy(), rows.numpy(), 0.2, penalty, 1500, damping)

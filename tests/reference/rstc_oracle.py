@@ -2,7 +2,7 @@
 
 ``weights`` and ``rows`` are this project's addition: how often each text occurs. Equal ones give back the paper.
 
-The transport is the paper's iteration, from its Lagrangian: scalings u and v of the kernel exp(-cost / epsilon) in
+The transport is the authors' iteration, from the Lagrangian: scalings u and v of the kernel exp(-cost / epsilon) in
 turn, the multiplier g = epsilon log v, the sizes b from their quadratic equation, and the multiplier h that makes
 them add up to one, here by bisection. ``damping`` mixes old and new sizes, since for small penalties the iteration
 swings; it does not move the point where it rests.

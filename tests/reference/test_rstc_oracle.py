@@ -51,3 +51,11 @@ def test_losses_by_hand() -> None:
     # Orthogonal pairs: each anchor has one positive (similarity 1) and two negatives (0).
     views = [[1.0, 0.0], [0.0, 1.0]]
     assert oracle.contrast(views, views, 1.0, None) == pytest.approx(2 * math.log(1 + 2 / math.e))
+
+
+def test_without_damping_a_small_penalty_swings() -> None:
+    """Why the package solves the equations in another way."""
+    cost = -np.log(np.random.default_rng(0).dirichlet([0.5, 1.0, 2.0], size=12))
+    for penalty, rests in ((1.0, True), (0.001, False)):
+        plan, sizes = oracle.self_adaptive_transport(cost, np.ones(12), 0.1, penalty, 300, 1.0)
+        assert (np.abs(plan.sum(axis=0) - sizes).max() < 1e-6) == rests

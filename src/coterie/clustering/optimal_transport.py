@@ -96,7 +96,7 @@ def self_adaptive_transport(
     ``size_penalty`` times ``sum_j -log b_j - log(1 - b_j)`` is added to what is minimised, and the sizes add up to one.
     A large penalty makes them equal; a small one lets them follow the cost and only keeps each above zero.
 
-    With the multipliers f of the rows, g of the columns and h of the sum, the conditions are, as in the paper,
+    With the multipliers f of the rows, g of the columns and h of the sum, the conditions are
 
     - ``plan_ij = exp((f_i + g_j - cost_ij) / epsilon)``,
     - ``size_penalty (1 / b_j - 1 / (1 - b_j)) = g_j - h``, a quadratic equation for ``b_j``,
@@ -104,8 +104,8 @@ def self_adaptive_transport(
     and the margins. Adding a constant to g and h and taking it from f changes nothing, so h is 0 here, and f follows
     from g, since rows must have their mass: each row of the plan is a softmax. What is left are K equations for g,
     "columns of the plan = sizes". They are the gradient of a strictly concave function, solved by Newton's steps, made
-    shorter where the equations would hold less well after them. The paper takes Newton's steps for h inside Sinkhorn's
-    iteration; for small penalties and large clusters that one swings to and fro.
+    shorter where the equations would hold less well after them. The public code takes Newton's steps for h alone,
+    inside Sinkhorn's iteration; for small penalties and large clusters that one swings to and fro.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _solve(
             return potential, iteration
         # The derivative of the columns, a graph's Laplacian: its diagonal is made of the rest of each row, since the
         # difference "columns - shared on the diagonal" would be rounding alone where rows are all but decided.
-        shared = (choice.T @ (rows[:, None] * choice)).double().cpu().fill_diagonal_(0)
+        shared = (choice.T @ (rows[:, None] * choice)).cpu().double().fill_diagonal_(0)
         slope = (torch.diag(shared.sum(dim=1)) - shared) / epsilon
         slope += torch.diag(_size_slope(sizes, potential, size_penalty))
         step = torch.linalg.solve(slope, missing)
@@ -208,5 +208,5 @@ def _choices(cost: Tensor, rows: Tensor, potential: Tensor, epsilon: float) -> t
 
 
 def _shares(masses: Tensor) -> Tensor:
-    wide = masses.double().cpu()
+    wide = masses.cpu().double()
     return wide / wide.sum()
