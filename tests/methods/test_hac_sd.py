@@ -49,7 +49,7 @@ def test_classification_starts_from_the_linkage() -> None:
     assert _same(model.labels_, better.labels)
     moved = (better.labels != start).mean()
     assert moved > 0, "or the comparison says nothing"
-    assert any(f"moved {moved:.1%} of the rows in {better.rounds} rounds" in note for note in model.notes_)
+    assert any(f"moved {moved:.1%} of the rows in {better.rounds} round" in note for note in model.notes_)
 
 
 def test_groups_that_stand_apart_are_found() -> None:

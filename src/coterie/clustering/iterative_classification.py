@@ -13,8 +13,9 @@ LEAST_PERCENT, MOST_PERCENT = 50, 95
 # Share of a cluster that the isolation forest takes out, and its trees.
 OUTLIERS, TREES = 0.1, 100
 MAX_ROUNDS = 50
-# Sizes have settled when all their changes in a round add up to no more than this share of the rows.
-SETTLED = 0.01
+# Sizes have settled when all their changes in a round add up to no more than this share of the rows. Drawing the
+# training part anew went on moving 3 to 5 % of them where clusters overlap (twentynews_subject).
+SETTLED = 0.05
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class HACSD(FrozenVectorsMethod):
     - Vectors are the encoder's everywhere; the authors average word vectors for the similarities and give TF-IDF to
       forest and classifier.
     - Ours: similarities below 0 are never kept, and no fewer pairs are than the tree will merge; ties with the last
-      pair stay. Sizes have settled when their changes in a round add up to at most 1 % of the rows. The surplus of a
+      pair stay. Sizes have settled when their changes in a round add up to at most 5 % of the rows. The surplus of a
       large cluster is drawn at random.
     - ``predict`` goes by the nearest mean of a cluster, as after any linkage, and not by the last classifier, which
       knows only part of the texts; ``predict_agreement_`` says how often that differs from ``labels_``.
@@ -105,6 +105,7 @@ class HACSD(FrozenVectorsMethod):
             better = iterative_classification(features, labels, k, counts, seed=self.seed_, max_rounds=self.max_rounds)
             moved = counts[better.labels != labels].sum() / counts.sum()
             state = "the cluster sizes had settled" if better.settled else "the cluster sizes had not settled"
-            self._note(f"iterative classification moved {moved:.1%} of the rows in {better.rounds} rounds; {state}")
+            rounds = f"{better.rounds} round{'s' if better.rounds > 1 else ''}"
+            self._note(f"iterative classification moved {moved:.1%} of the rows in {rounds}; {state}")
             labels = better.labels
         return Learned(features, centroids(features, labels, k, counts).astype(np.float32), labels)
