@@ -59,9 +59,10 @@ class HACSD(FrozenVectorsMethod):
     Examples
     --------
     >>> from coterie import HACSD
-    >>> texts = ["late parcel", "parcel is late", "parcel late again", "forgot my password", "password reset"]
-    >>> HACSD(n_clusters=2, iterative_classification=False).fit(texts).labels_
-    array([0, 0, 0, 1, 1])
+    >>> parcels = ["late parcel", "parcel is late", "parcel late again"]
+    >>> passwords = ["forgot my password", "password reset", "reset my password"]
+    >>> HACSD(n_clusters=2).fit([*parcels, *passwords]).labels_
+    array([0, 0, 0, 1, 1, 1])
     """
 
     def __init__(
