@@ -87,6 +87,7 @@ ROWS: tuple[Row, ...] = (
     Row("self-train", "Self-Train", "self_train", published="self_train"),
     Row("hac-sd", "HAC-SD", "hac_sd", {"iterative_classification": False}, published="hac_sd"),
     Row("hac-sd-ic", "HAC-SD + iterative classification", "hac_sd", published="hac_sd_ic"),
+    Row("hac-sd-ward-ic", "HAC-SD with Ward + iterative classification", "hac_sd", {"linkage": "ward"}),
     Row("stcc", "STCC", "stcc", published="stcc", requires="gensim"),
     Row("tsdae", "TSDAE + k-means", "tsdae", published="tsdae"),
     Row("vascl", "VaSCL + k-means", "frozen", VASCL, published="vascl", missing="no weights"),
