@@ -70,8 +70,8 @@ class DCN(CentreMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled; on 1,200 titles of DBLP it was as good
-      after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
+      good after 100 steps as after 200, and worse after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the centres and in k-means.
     - Lambda 0.05 and Adam at 1e-3 are ours; the paper tunes both by data set.

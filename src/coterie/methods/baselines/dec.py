@@ -54,8 +54,8 @@ class DEC(SelfTrainingMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled; on 1,200 titles of DBLP it was as good
-      after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
+      good after 100 steps as after 200, and worse after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in Eq. 3 and in k-means.
     - Eq. 2 is a mean over the batch, as in the public re-implementations, not a sum.

@@ -62,8 +62,8 @@ class IDEC(SelfTrainingMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled; on 1,200 titles of DBLP it was as good
-      after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
+      good after 100 steps as after 200, and worse after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the targets and in k-means.
     - Both losses are means over the batch, the reconstruction also over a vector's entries, as in the public code.
