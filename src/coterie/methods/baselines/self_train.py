@@ -54,8 +54,8 @@ class SelfTrain(SelfTrainingMethod):
 
     Differs from the paper
     ----------------------
-    - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps: some epochs of a corpus of titles, after which the reconstruction has settled.
+    - Each layer alone and then the whole auto-encoder are trained by Adam at 1e-3; the public code trains the whole for
+      12 to 15 epochs.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the targets and in k-means.
     - ``max_steps`` and the batch are the public code's for StackOverflow. Its ``update_interval`` is another for every
@@ -83,7 +83,7 @@ class SelfTrain(SelfTrainingMethod):
         max_features: int = 2000,
         vectors: str | os.PathLike[str] | None = None,
         layers: str = "500-500-2000-20",
-        pretrain_steps: int = 400,
+        pretrain_steps: int = 800,
         max_steps: int = 1500,
         batch_size: int = 64,
         learning_rate: float = 0.1,
