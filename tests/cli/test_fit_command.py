@@ -24,6 +24,7 @@ from command_line import (
 from conftest import grouped_texts
 
 from coterie import __version__, load
+from coterie.methods.building import setting_defaults
 from coterie.methods.registry import METHODS, find_method
 
 # Two empty rows, a repeated text, and texts that need quotes in a CSV.
@@ -37,11 +38,17 @@ STAGES = {
 }
 
 
+# Networks over fixed vectors, and rounds of a classifier.
+SMALL = {"layers": "16-6", "pretrain_steps": 20, "max_steps": 3, "max_rounds": 1, "n_bits": 8, "word_dimension": 8}
+
+
 def method_options(method: str, encoder: Path) -> list[str]:
     """Options that make a method fast here."""
     options = ["--method", method]
-    if method not in {"bow", "tfidf"}:
+    known = setting_defaults(find_method(method).load())
+    if "encoder" in known:
         options += ["--encoder", str(encoder)]
+    options += [word for name, value in SMALL.items() if name in known for word in ("--set", f"{name}={value}")]
     if find_method(method).trains_encoder:
         # A head needs some steps before it tells clusters apart.
         settings = {"training.max_steps": 124, "training.max_epochs": 62, "training.head_learning_rate": 5e-3}
@@ -151,8 +158,9 @@ def test_run_json_says_how_it_was_made(any_run: Path, method: str, texts_csv: Pa
         assert history["stop_reasons"] and history["encoder_change"] > 0
         assert [step["step"] for step in history["steps"]] == list(range(1, len(history["steps"]) + 1))
     else:
-        assert history["steps"] == []
-    assert run["encoder_from"] == (None if method in {"bow", "tfidf"} else "folder")
+        # Of a network over fixed vectors the steps are told too.
+        assert bool(history["steps"]) == ("layers" in run["settings"])
+    assert run["encoder_from"] == ("folder" if "encoder" in run["settings"] else None)
 
 
 def test_the_model_loads_and_predicts_the_same(any_run: Path) -> None:
