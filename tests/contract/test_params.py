@@ -81,6 +81,13 @@ NONSENSE: dict[str, list[Any]] = {
     "head_epochs": ["long", None, -1, 1.5],
     # TSDAE
     "denoising_epochs": ["long", None, 0, 1.5],
+    # RSTC
+    "epsilon": ["some", None, 0, -1.0, math.nan, math.inf],
+    "size_penalty": ["some", None, 0, -1.0, math.nan, math.inf],
+    "sizes": ["no such", None],
+    "contrast_epochs": ["long", None, -1, 1.5],
+    "kmeans_epochs": ["long", None, -1, 1.5],
+    "transport_epochs": ["long", None, 0, 1.5],
     # STCC
     "target": ["no such", None],
     "n_bits": ["some", None, 0, 1.5],
