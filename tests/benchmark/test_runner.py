@@ -139,7 +139,6 @@ def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: p
             dying.clear()
             started.kill()
             started.wait()
-            monkeypatch.setattr(started.stdin, "flush", lambda: None)
         return started
 
     monkeypatch.setattr(runner, "_new_process", process)

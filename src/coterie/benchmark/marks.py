@@ -11,7 +11,7 @@ from typing import Any
 from coterie.benchmark.rows import ROWS
 from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.store import Store
-from coterie.benchmark.tables import FINAL, FROZEN, SEEDS, TableSpec, found_runs
+from coterie.benchmark.tables import FINAL, FROZEN, SEEDS, TableSpec, run_names
 from coterie.files import whole_file
 
 FILE = "comparisons.json"
@@ -30,7 +30,11 @@ def p_values(
     records, kept = store.records(), _kept(store)
     found: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:
-        runs = {row.name: _named(row.name, dataset, records) for row in ROWS if row.name in spec.rows}
+        runs = {
+            row.name: [name for name in run_names(row, dataset) if name in records]
+            for row in ROWS
+            if row.name in spec.rows
+        }
         if len(runs.get(FROZEN, [])) < len(SEEDS):
             continue
         raw: dict[str, float] = {}
@@ -48,12 +52,6 @@ def p_values(
             raw[row] = kept[key]["p_value"]
         found |= {(row, dataset): value for row, value in zip(raw, holm(raw.values()), strict=True)}
     return found
-
-
-def _named(row: str, dataset: str, records: dict[str, dict[str, Any]]) -> list[str]:
-    chosen = next(each for each in ROWS if each.name == row)
-    runs = found_runs(chosen, dataset, records)
-    return [name for name, record in records.items() if any(record is run for run in runs)]
 
 
 def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import html
 import io
 from collections.abc import Callable
 
-from coterie.benchmark.sets import find_set
 from coterie.benchmark.tables import Cell, Table
 
 MEASURES = {"accuracy": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity"}
@@ -24,16 +23,16 @@ def as_markdown(table: Table) -> str:
     parts = [f"## {table.spec.name}. {table.spec.title}", LEGEND]
     for measure in table.spec.measures:
         lines = [
-            f"| {MEASURES[measure]} | " + " | ".join(find_set(name).name for name in table.spec.sets) + " |",
+            f"| {MEASURES[measure]} | " + " | ".join(table.spec.sets) + " |",
             "|---|" + "---|" * len(table.spec.sets),
         ]
         for row in table.rows:
             cells = [_words(table.cells[row.name, name, measure]) for name in table.spec.sets]
             lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
         parts.append("\n".join(lines))
-    sets = ",".join(table.spec.sets)
-    commands = [f"`coterie benchmark run --methods {row.name} --datasets {sets} --seeds 0-4`" for row in table.rows]
-    parts.append("A row again: " + (commands[0] if commands else "") + ", and so on; a cell: name one data set.")
+    if table.rows:
+        first = table.cells[table.rows[0].name, table.spec.sets[0], table.spec.measures[0]]
+        parts.append(f"The first cell again: `{first.command}`; the others likewise.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from coterie.benchmark.sets import BenchmarkSet
 from coterie.errors import SettingError
+from coterie.methods.registry import find_method
 
 # Results of different protocols are never mixed. Raise it when anything that all runs share changes.
 PROTOCOL = 1
@@ -37,7 +38,7 @@ class Row:
     missing:
         Why it cannot be run here, if so: weights that are not at hand.
     requires:
-        A module that is an extra of the package, where one is needed.
+        A module that is an extra of the package, where these settings need one beside what the method needs.
     """
 
     name: str
@@ -50,12 +51,12 @@ class Row:
 
     @property
     def runs_here(self) -> bool:
-        return not self.missing and (not self.requires or importlib.util.find_spec(self.requires) is not None)
+        here = not self.requires or importlib.util.find_spec(self.requires) is not None
+        return here and not self.missing and find_method(self.method).available
 
     def settings_for(self, chosen: BenchmarkSet) -> dict[str, Any]:
         """All that is set for a run on ``chosen``, of what the method knows."""
         from coterie.methods.building import setting_defaults
-        from coterie.methods.registry import find_method
 
         known = setting_defaults(find_method(self.method).load())
         common = {**COMMON, "max_length": chosen.max_length}
@@ -92,7 +93,7 @@ ROWS: tuple[Row, ...] = (
     Row("tsdae", "TSDAE + k-means", "tsdae", published="tsdae"),
     Row("vascl", "VaSCL + k-means", "frozen", VASCL, published="vascl", missing="no weights"),
     Row("rstc", "RSTC", "rstc", published="rstc"),
-    Row("bertopic", "BERTopic", "bertopic", published="bertopic", requires="bertopic"),
+    Row("bertopic", "BERTopic", "bertopic", published="bertopic"),
     Row("uftc", "UFTC", "uftc", published="uftc"),
     Row("clusterbert", "ClusterBERT", "clusterbert", published="clusterbert"),
     Row("deccrl", "DECCRL", "deccrl", published="deccrl"),

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,8 +122,10 @@ class _Runner:
             "epochs": str(self.store.epochs_file(job.name).resolve()),
         }
         assert process.stdin is not None
-        process.stdin.write(json.dumps(told) + "\n")
-        process.stdin.flush()
+        # One that has died meanwhile gives no answer, and is told of there.
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(told) + "\n")
+            process.stdin.flush()
         worker = _Worker(process, job, time.monotonic())
         busy.register(worker.answers, selectors.EVENT_READ, worker)
 

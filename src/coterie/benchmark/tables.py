@@ -172,8 +172,12 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
 
 def found_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """The runs of a row on a set with its present settings, seed by seed."""
-    names = [Job(row, find_set(dataset), seed).name for seed in SEEDS]
-    return [records[name] for name in names if name in records]
+    return [records[name] for name in run_names(row, dataset) if name in records]
+
+
+def run_names(row: Row, dataset: str) -> list[str]:
+    """Of all seeds, whether there are such runs or not."""
+    return [Job(row, find_set(dataset), seed).name for seed in SEEDS]
 
 
 def reported(row: Row, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:

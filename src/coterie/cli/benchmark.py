@@ -140,13 +140,14 @@ def _jobs(methods: str, datasets: str, seeds: str) -> list[Job]:
     from coterie.benchmark.rows import find_rows
     from coterie.benchmark.sets import EIGHT_SHORT, find_set
     from coterie.benchmark.store import Job
+    from coterie.methods.registry import find_method
 
     names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
     sets = [find_set(name) for name in dict.fromkeys(names)]
     rows = find_rows(_listed(methods))
     for row in rows:
         if not row.runs_here:
-            why = row.missing or f"{row.requires} is not installed"
+            why = row.missing or f"{row.requires or find_method(row.method).requires} is not installed"
             typer.echo(f"{row.name} cannot be run here: {why}", err=True)
     rows = [row for row in rows if row.runs_here]
     return [Job(row, chosen, seed) for seed in _numbers(seeds) for row in rows for chosen in sets]
