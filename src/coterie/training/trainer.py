@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ from torch import Tensor, nn
 from coterie.encoders.device import at_home, resolve_precision
 from coterie.encoders.tokenizing import TokenArrays, training_batches
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.errors import SettingError
 from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
 from coterie.training.history import History, Snapshot, StageCost
@@ -24,10 +22,8 @@ from coterie.training.parameters import frozen, mean_change
 from coterie.training.recorded import RecordedSteps, can_record
 from coterie.training.steps import Steps, Work
 from coterie.training.stopping import LabelWatch
+from coterie.training.terms import UnreadTerms
 from coterie.training.views import Views
-
-# A step may not wait for the device; terms are fetched together, this many steps at a time.
-TERMS_BUFFER = 256
 
 
 class Trainer:
@@ -76,7 +72,8 @@ class Trainer:
         self._work = Work()
         self._cost = StageCost()
         self._last_epoch = 0
-        self._unread: list[tuple[str, int, int, dict[str, Tensor]]] = []
+        rates = f"training.learning_rate (now {config.learning_rate:g}) or training.head_learning_rate"
+        self._terms = UnreadTerms(self.history, rates)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -127,7 +124,7 @@ class Trainer:
         except KeyboardInterrupt:
             pass  # keep what was learned so far
         finally:
-            self._read_terms()
+            self._terms.read()
             # Gradients of recorded steps would hold the memory of their graph.
             self.encoder.zero_grad(set_to_none=True)
             stage.objective.zero_grad(set_to_none=True)
@@ -199,12 +196,10 @@ class Trainer:
         for place in range(len(batches)):
             terms = steps.take(place)
             self._step += 1
-            self._unread.append((name, self._epoch, self._step, terms))
+            self._terms.add(name, self._epoch, self._step, terms)
             for callback in self.callbacks:
                 callback.on_step(self._step, terms)
-            if len(self._unread) >= TERMS_BUFFER:
-                self._read_terms()
-        self._read_terms()
+        self._terms.read()
         self._cost.count(len(batches))
         return len(batches)
 
@@ -250,22 +245,6 @@ class Trainer:
         assert self.watch is not None, "snapshots show the labels that a watch follows"
         labels = self.watch.partition(embeddings).labels
         self.history.snapshots.append(Snapshot(stage, self._epoch, self._step, embeddings.cpu().numpy(), labels))
-
-    def _read_terms(self) -> None:
-        """Move the terms of the last steps (all of one stage) from the device into the history, in one transfer."""
-        if not self._unread:
-            return
-        table = torch.stack([torch.stack(list(terms.values())) for _, _, _, terms in self._unread]).tolist()
-        for (stage, epoch, step, terms), values in zip(self._unread, table, strict=True):
-            named = dict(zip(terms, values, strict=True))
-            if not all(map(math.isfinite, values)):
-                self._unread.clear()
-                raise SettingError(
-                    f"training diverged: {named} at step {step}; lower training.learning_rate "
-                    f"(now {self.config.learning_rate:g}) or training.head_learning_rate"
-                )
-            self.history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})
-        self._unread.clear()
 
     def _cap(self, stages: Sequence[Stage]) -> int:
         """Steps of the whole run at most."""

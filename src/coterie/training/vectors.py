@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -10,13 +9,10 @@ import torch
 from torch import Tensor
 
 from coterie.encoders.tokenizing import training_batches
-from coterie.errors import SettingError
 from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.steps import descend
-
-# A step may not wait for the device; terms are fetched together, this many steps at a time.
-TERMS_BUFFER = 256
+from coterie.training.terms import UnreadTerms
 
 
 class VectorTrainer:
@@ -44,7 +40,7 @@ class VectorTrainer:
         self._generator = np.random.default_rng(seed)
         self._step = 0
         self._epoch = 0
-        self._unread: list[tuple[str, int, int, dict[str, Tensor]]] = []
+        self._terms = UnreadTerms(history, "learning_rate")
 
     def run(
         self,
@@ -78,7 +74,7 @@ class VectorTrainer:
         except KeyboardInterrupt:
             pass  # keep what was learned so far
         finally:
-            self._read_terms()
+            self._terms.read()
             optimizer.zero_grad(set_to_none=True)
             self.history.stop_reasons[stage] = reason
 
@@ -112,9 +108,7 @@ class VectorTrainer:
                 after(rows)
             self._step += 1
             named = {name: value.detach() for name, value in terms.named.items()}
-            self._unread.append((stage, self._epoch, self._step, named))
-            if len(self._unread) >= TERMS_BUFFER:
-                self._read_terms()
+            self._terms.add(stage, self._epoch, self._step, named)
         return "cap"
 
     def _batches(self) -> Iterator[Tensor]:
@@ -124,15 +118,3 @@ class VectorTrainer:
             self._epoch += 1
             for rows in training_batches(lengths, self._batch_size, 1, self._generator):
                 yield torch.from_numpy(rows).to(self._device)
-
-    def _read_terms(self) -> None:
-        """Move the terms of the last steps (all of one stage) from the device into the history, in one transfer."""
-        if not self._unread:
-            return
-        table = torch.stack([torch.stack(list(terms.values())) for _, _, _, terms in self._unread]).tolist()
-        unread, self._unread = self._unread, []
-        for (stage, epoch, step, terms), values in zip(unread, table, strict=True):
-            named = dict(zip(terms, values, strict=True))
-            if not all(map(math.isfinite, values)):
-                raise SettingError(f"training diverged: {named} at step {step} of stage {stage!r}; lower learning_rate")
-            self.history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})

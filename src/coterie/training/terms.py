@@ -1,0 +1,49 @@
+"""Loss terms that are still on the device."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from coterie.errors import SettingError
+from coterie.training.history import History
+
+# A step may not wait for the device; terms are fetched together, this many steps at a time.
+TERMS_BUFFER = 256
+
+
+class UnreadTerms:
+    """Terms of the last steps, all of one stage, on their way into the history.
+
+    Parameters
+    ----------
+    history:
+        Where they go.
+    lower:
+        What to lower when they are not finite, in words.
+    """
+
+    def __init__(self, history: History, lower: str) -> None:
+        self._history = history
+        self._lower = lower
+        self._waiting: list[tuple[str, int, int, dict[str, Tensor]]] = []
+
+    def add(self, stage: str, epoch: int, step: int, terms: dict[str, Tensor]) -> None:
+        """One step's terms; many together are read."""
+        self._waiting.append((stage, epoch, step, terms))
+        if len(self._waiting) >= TERMS_BUFFER:
+            self.read()
+
+    def read(self) -> None:
+        """Move all from the device into the history, in one transfer."""
+        if not self._waiting:
+            return
+        table = torch.stack([torch.stack(list(terms.values())) for _, _, _, terms in self._waiting]).tolist()
+        waiting, self._waiting = self._waiting, []
+        for (stage, epoch, step, terms), values in zip(waiting, table, strict=True):
+            named = dict(zip(terms, values, strict=True))
+            if not all(map(math.isfinite, values)):
+                raise SettingError(f"training diverged: {named} at step {step} of stage {stage!r}; lower {self._lower}")
+            self._history.steps.append({"stage": stage, "epoch": epoch, "step": step, **named})
