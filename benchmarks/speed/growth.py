@@ -50,7 +50,7 @@ def main() -> None:
 
 def one(n_texts: int, n_clusters: int, method: str, device: str) -> dict[str, Any]:
     from coterie.methods.building import build_method
-    from coterie.methods.estimating import SECONDS_A_ROW, estimate
+    from coterie.methods.estimating import estimate
     from coterie.text.corpus import as_corpus
 
     texts = made_titles(n_texts)
@@ -78,7 +78,7 @@ def one(n_texts: int, n_clusters: int, method: str, device: str) -> dict[str, An
         # The estimate is of the whole command; its guess for reading and writing is taken off.
         "estimate_over_actual": None
         if expected is None
-        else (expected.seconds - n_texts * SECONDS_A_ROW) / fit_seconds,
+        else (expected.seconds - expected.parts["reading_and_writing"]) / fit_seconds,
     }
 
 

@@ -68,7 +68,7 @@ def test_other_settings_have_another_file() -> None:
 
 
 def test_a_run_that_is_there_is_not_run_again(finished: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_process() -> Any:
+    def no_process(at_once: int) -> Any:
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(runner, "_new_process", no_process)
@@ -133,8 +133,8 @@ def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path) -> None:
 def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, dying = runner._new_process, [True]
 
-    def process() -> Any:
-        started = real()
+    def process(at_once: int) -> Any:
+        started = real(at_once)
         if dying:
             dying.clear()
             started.kill()
@@ -151,10 +151,20 @@ def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: p
 def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path: Path) -> None:
     job = Job(QUICK, SUPPORT, 2)
     longest = max(finished.read(name)["seconds"]["fit"] for name in finished.names())
-    assert expected_seconds([job], finished, {"support": 671}) == {job.name: longest}
-    assert expected_seconds([job], Store(tmp_path), {"support": 1000}) == {job.name: 23.0}
+    assert expected_seconds(job, 671, finished) == longest
+    # On another set: by the number of texts. Of another row nothing is known, whatever its name begins with.
+    elsewhere = expected_seconds(Job(QUICK, find_set("banking77"), 0), 6710, finished)
+    assert elsewhere == pytest.approx(longest * 6710 / len(load_set(SUPPORT).texts))
+    assert expected_seconds(Job(replace(QUICK, name="qui"), SUPPORT, 0), 1000, finished) == 23.0
     _, told, left = _run(tmp_path, Job(QUICK, SUPPORT, 0), time_budget=5)
     assert told == [] and left == [Job(QUICK, SUPPORT, 0)]
+
+
+def test_runs_at_once_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "usable_cores", lambda: 6)
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    store, _, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), at_once=6)
+    assert store.read(Job(QUICK, SUPPORT, 0).name)["machine"]["cores"] == 1
 
 
 def test_a_trained_method_is_scored_at_its_start_and_its_end(tmp_path: Path, tiny_encoder: Path) -> None:

@@ -448,5 +448,5 @@ def test_recordings_share_their_memory_and_leave_none_behind(
         gc.collect()
         reserved.append(torch.cuda.memory_reserved())
         # Memory that one stream has freed, another cannot take, though the pool be the same.
-        assert len(streams) > 2 and len(set(streams)) == 1
+        assert len(streams) >= 2 and len(set(streams)) == 1
     assert reserved[2] <= reserved[1] + 2 * 2**20

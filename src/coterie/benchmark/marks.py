@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from coterie.benchmark.rows import ROWS
+from coterie.benchmark.rows import ROWS, find_row
 from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.store import Store
-from coterie.benchmark.tables import FINAL, FROZEN, SEEDS, TableSpec, run_names
+from coterie.benchmark.tables import FINAL, FROZEN, TableSpec, run_names
 from coterie.files import whole_file
 
 FILE = "comparisons.json"
@@ -35,11 +35,12 @@ def p_values(
             for row in ROWS
             if row.name in spec.rows
         }
-        if len(runs.get(FROZEN, [])) < len(SEEDS):
+        runs = {row: names for row, names in runs.items() if len(names) == len(find_row(row).seeds)}
+        if FROZEN not in runs:
             continue
         raw: dict[str, float] = {}
         for row, names in runs.items():
-            if row == FROZEN or len(names) < len(SEEDS):
+            if row == FROZEN:
                 continue
             key = f"{row} {dataset}"
             stamp = _stamp(store, [*names, *runs[FROZEN]])
@@ -58,11 +59,10 @@ def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset
     from coterie.evaluation.significance import paired_bootstrap
 
     labels = load_set(find_set(dataset)).labels
-    result = paired_bootstrap(
-        [store.assignments(name)[FINAL] for name in first],
-        [store.assignments(name)[FINAL] for name in second],
-        labels,
-    )
+    ours, theirs = ([store.assignments(name)[FINAL] for name in names] for names in (first, second))
+    if len(ours) == 1:  # no chance in it: every seed would have given the same
+        ours *= len(theirs)
+    result = paired_bootstrap(ours, theirs, labels)
     return {
         "difference": result.difference,
         "low": result.low,

@@ -18,6 +18,7 @@ PROTOCOL = 1
 COMMON: Mapping[str, Any] = MappingProxyType(
     {"augmentation": "word_deletion", "augmentation_ratio": 0.2, "training.snapshot_every": 1}
 )
+SEEDS = tuple(range(5))
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TFIDF_2000: Mapping[str, Any] = MappingProxyType({"max_features": 2000, "stop_words": "english"})
 VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-base"})
@@ -39,6 +40,8 @@ class Row:
         Why it cannot be run here, if so: weights that are not at hand.
     requires:
         A module that is an extra of the package, where these settings need one beside what the method needs.
+    chance:
+        Whether the seed plays a part; without one, a single run is all there is to see.
     """
 
     name: str
@@ -48,6 +51,12 @@ class Row:
     published: str = ""
     missing: str = ""
     requires: str = ""
+    chance: bool = True
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """That a full table has of this row."""
+        return SEEDS if self.chance else SEEDS[:1]
 
     @property
     def runs_here(self) -> bool:
@@ -77,8 +86,8 @@ ROWS: tuple[Row, ...] = (
     Row("tfidf-2000", "TF-IDF (2,000, stop words out) + k-means", "tfidf", TFIDF_2000),
     Row("frozen-kmeans", "frozen encoder + k-means", "frozen", published="frozen"),
     Row("frozen-cls", "frozen encoder, CLS + k-means", "frozen", {"pooling": "cls"}),
-    Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}),
-    Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}),
+    Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}, chance=False),
+    Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}, chance=False),
     Row("umap-kmeans", "frozen encoder + UMAP + k-means", "frozen", {"clusterer": "umap"}, requires="umap"),
     Row("sif", "SIF + k-means", "sif", published="sif"),
     *_on("ae", "AE + k-means", "ae"),
@@ -86,7 +95,7 @@ ROWS: tuple[Row, ...] = (
     *_on("idec", "IDEC", "idec"),
     *_on("dcn", "DCN", "dcn"),
     Row("self-train", "Self-Train", "self_train", published="self_train"),
-    Row("hac-sd", "HAC-SD", "hac_sd", {"iterative_classification": False}, published="hac_sd"),
+    Row("hac-sd", "HAC-SD", "hac_sd", {"iterative_classification": False}, published="hac_sd", chance=False),
     Row("hac-sd-ic", "HAC-SD + iterative classification", "hac_sd", published="hac_sd_ic"),
     Row("hac-sd-ward-ic", "HAC-SD with Ward + iterative classification", "hac_sd", {"linkage": "ward"}),
     Row("stcc", "STCC", "stcc", published="stcc", requires="gensim"),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from coterie.benchmark.scoring import scores_of
 from coterie.benchmark.sets import Loaded, load_set
 from coterie.benchmark.source import source_digest
 from coterie.benchmark.store import Job, Store
+from coterie.encoders.device import usable_cores
 from coterie.methods.registry import find_method
 
 # Where nothing is known of a row: so many seconds, and so many a thousand texts.
@@ -67,7 +68,7 @@ def run_jobs(
     """
     waiting = [job for job in jobs if not store.has(job)]
     with tempfile.TemporaryDirectory(prefix="coterie-benchmark-") as folder:
-        return _Runner(store, Path(folder), device, tell, time_budget).run(waiting, at_once)
+        return _Runner(store, Path(folder), device, tell, time_budget, at_once).run(waiting)
 
 
 @dataclass
@@ -77,21 +78,19 @@ class _Runner:
     device: str
     tell: Callable[[Outcome], object]
     time_budget: float | None
+    at_once: int
     began: float = field(default_factory=time.monotonic)
     _sets: dict[str, Loaded] = field(default_factory=dict)
 
-    def run(self, waiting: list[Job], at_once: int) -> list[Job]:
+    def run(self, waiting: list[Job]) -> list[Job]:
         left: list[Job] = []
-        expected = expected_seconds(
-            waiting, self.store, {job.chosen.name: len(self._loaded(job).texts) for job in waiting}
-        )
         idle: list[subprocess.Popen[str]] = []
         with selectors.DefaultSelector() as busy, _ended(idle, busy):
             while waiting or busy.get_map():
-                while waiting and len(busy.get_map()) < at_once:
+                while waiting and len(busy.get_map()) < self.at_once:
                     job = waiting.pop(0)
-                    if self._fits(expected[job.name]):
-                        self._start(job, idle.pop() if idle else _new_process(), busy)
+                    if self._fits(job):
+                        self._start(job, idle.pop() if idle else _new_process(self.at_once), busy)
                     else:
                         left.append(job)
                 # With nobody busy there would be nothing to wait for.
@@ -106,8 +105,12 @@ class _Runner:
                         worker.process.wait()
         return left
 
-    def _fits(self, seconds: float) -> bool:
-        return self.time_budget is None or time.monotonic() - self.began + MARGIN * seconds <= self.time_budget
+    def _fits(self, job: Job) -> bool:
+        """Whether it would end in time, by all that is known by now of runs like it."""
+        if self.time_budget is None:
+            return True
+        expected = expected_seconds(job, len(self._loaded(job).texts), self.store)
+        return time.monotonic() - self.began + MARGIN * expected <= self.time_budget
 
     def _start(self, job: Job, process: subprocess.Popen[str], busy: selectors.BaseSelector) -> None:
         data = self._loaded(job)
@@ -174,30 +177,22 @@ class _Runner:
         return path
 
 
-def expected_seconds(jobs: Sequence[Job], store: Store, sizes: Mapping[str, int]) -> dict[str, float]:
-    """By name: the longest of the same row on the same set; else of the row, by the number of texts; else a guess.
-
-    ``sizes`` are the texts of each set.
-    """
-    known: dict[tuple[str, str], float] = {}
-    by_row: dict[str, float] = {}
-    for record in (store.read(name) for name in store.names()):
-        seconds, key = record["seconds"]["fit"], (record["row"], record["dataset"])
-        known[key] = max(known.get(key, 0.0), seconds)
-        by_row[record["row"]] = max(by_row.get(record["row"], 0.0), seconds / record["texts"])
-    expected = {}
-    for job in jobs:
-        texts = sizes[job.chosen.name]
-        guess = UNKNOWN_SECONDS + UNKNOWN_A_THOUSAND * texts / 1000
-        if job.row.name in by_row:
-            guess = by_row[job.row.name] * texts
-        expected[job.name] = known.get((job.row.name, job.chosen.name), guess)
-    return expected
+def expected_seconds(job: Job, n_texts: int, store: Store) -> float:
+    """The longest of the same row on the same set; else of the row, by the number of texts; else a guess."""
+    like = [store.read(name) for name in store.names() if name.startswith(f"{job.row.name}.")]
+    same = [run["seconds"]["fit"] for run in like if run["dataset"] == job.chosen.name]
+    if same:
+        return float(max(same))
+    if like:
+        return float(max(run["seconds"]["fit"] / run["texts"] for run in like)) * n_texts
+    return UNKNOWN_SECONDS + UNKNOWN_A_THOUSAND * n_texts / 1000
 
 
-def _new_process() -> subprocess.Popen[str]:
-    """A fitting process; where the data sets lie, with their labels, it is not told."""
+def _new_process(at_once: int) -> subprocess.Popen[str]:
+    """A fitting process with its share of the cores; where the data sets lie, with their labels, it is not told."""
     environment = {name: value for name, value in os.environ.items() if name != "COTERIE_DATA"}
+    share = str(max(1, usable_cores() // at_once))
+    environment |= {"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share}
     return subprocess.Popen(
         [sys.executable, "-m", "coterie.benchmark.worker"],
         stdin=subprocess.PIPE,

@@ -15,7 +15,6 @@ from coterie.errors import SettingError
 
 # Every method is measured against this row.
 FROZEN = "frozen-kmeans"
-SEEDS = tuple(range(5))
 # The answer that is printed.
 FINAL = "final"
 
@@ -176,8 +175,8 @@ def found_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) ->
 
 
 def run_names(row: Row, dataset: str) -> list[str]:
-    """Of all seeds, whether there are such runs or not."""
-    return [Job(row, find_set(dataset), seed).name for seed in SEEDS]
+    """Of all its seeds, whether there are such runs or not."""
+    return [Job(row, find_set(dataset), seed).name for seed in row.seeds]
 
 
 def reported(row: Row, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:

@@ -87,6 +87,8 @@ def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dic
 
 
 def _machine(model: ClusteringMethod) -> dict[str, Any]:
+    from coterie.encoders.device import usable_cores
+
     device = model.provenance()["device"] or "cpu"
     if device.startswith("cuda"):
         import torch
@@ -94,7 +96,7 @@ def _machine(model: ClusteringMethod) -> dict[str, Any]:
         device = torch.cuda.get_device_name(device)
     return {
         "device": device,
-        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "cores": usable_cores(),
         "python": platform.python_version(),
         "torch": version("torch"),
     }

@@ -150,7 +150,8 @@ def _jobs(methods: str, datasets: str, seeds: str) -> list[Job]:
             why = row.missing or f"{row.requires or find_method(row.method).requires} is not installed"
             typer.echo(f"{row.name} cannot be run here: {why}", err=True)
     rows = [row for row in rows if row.runs_here]
-    return [Job(row, chosen, seed) for seed in _numbers(seeds) for row in rows for chosen in sets]
+    wanted = [(seed, row) for seed in _numbers(seeds) for row in rows if row.chance or seed in row.seeds]
+    return [Job(row, chosen, seed) for seed, row in wanted for chosen in sets]
 
 
 def _listed(text: str) -> list[str]:

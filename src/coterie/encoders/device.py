@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,6 +14,13 @@ from coterie.checks import check_choice
 from coterie.errors import SettingError
 
 PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: those it is bound to, or fewer where ``OMP_NUM_THREADS`` says so."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(told))) if told.isdigit() else cores
 
 
 def resolve_device(device: str) -> torch.device:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import time
@@ -50,12 +51,15 @@ class Estimate:
         Bytes of the process at its largest, and on the GPU (0 without one).
     trial_seconds:
         What finding out took.
+    parts:
+        Of ``seconds``, by what they go into.
     """
 
     seconds: float
     memory: int
     device_memory: int
     trial_seconds: float
+    parts: dict[str, float]
 
 
 def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> bool:
@@ -90,14 +94,23 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
         return None
     tokenizing, embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
     clustering = trial.clustering_seconds()
-    seconds = n_all * (tokenizing + embedding) + clustering + len(corpus) * SECONDS_A_ROW
+    parts = {
+        "tokenizing": n_all * tokenizing,
+        "embedding": n_all * embedding,
+        "clustering": clustering,
+        "reading_and_writing": len(corpus) * SECONDS_A_ROW,
+    }
     if isinstance(method, TrainedMethod):
-        seconds += n * embedding + clustering + trial.training_seconds()
+        # Before and after the training.
+        parts["embedding"] += n * embedding
+        parts["clustering"] += clustering
+        parts["training"] = trial.training_seconds()
     width = trial.dimension
     # Vectors before and after training, and what is kept of every row; others are embedded piece by piece.
     extra = 5 * n * width * 2 + n_all * 200
     on_device = trial.device_memory + 3 * n * width * 4 if device == "cuda" else 0
-    return Estimate(seconds, _resident() + extra, on_device, time.perf_counter() - began)
+    memory = _resident() + extra
+    return Estimate(sum(parts.values()), memory, on_device, time.perf_counter() - began, parts)
 
 
 class _Trial:
@@ -171,10 +184,11 @@ class _Trial:
         for cost, steps in zip(trial.history_.costs, trial.planned_steps(self._n_texts, real.training), strict=False):
             last = cost["last_epoch"]
             seconds += steps * in_a_step * last["training"] / max(1, last["steps"])
-            # The last epoch of a stage is followed by no look.
-            looks = cost["looks"] / max(1, cost["epochs"] - 1)
-            per_epoch = last["refresh"] + looks + (0.0 if drawn_ahead else last["views"])
-            seconds += steps / real.training.steps_per_epoch(self._n_texts) * growth * per_epoch
+            epochs = steps / real.training.steps_per_epoch(self._n_texts)
+            views = 0.0 if drawn_ahead else epochs * last["views"]
+            # The last epoch of a stage is followed by no look, here and there.
+            looks = max(0, math.ceil(epochs) - 1) * cost["looks"] / max(1, cost["epochs"] - 1)
+            seconds += growth * (views + looks + math.ceil(epochs) * last["refresh"])
         return seconds
 
 

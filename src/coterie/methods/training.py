@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -237,8 +236,9 @@ class TrainedMethod(EncoderMethod):
 
 def drawers_for(device: torch.device, n_texts: int) -> int:
     """How many processes draw views ahead: a GPU must not wait for them, a CPU has no core to spare."""
-    cores = os.cpu_count() or 1
-    return min(MOST_DRAWERS, cores // 2) if device.type == "cuda" and n_texts >= WORTH_DRAWERS else 0
+    from coterie.encoders.device import usable_cores
+
+    return min(MOST_DRAWERS, usable_cores() // 2) if device.type == "cuda" and n_texts >= WORTH_DRAWERS else 0
 
 
 def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.int64] | None:
