@@ -443,10 +443,10 @@ def test_recordings_share_their_memory_and_leave_none_behind(
     monkeypatch.setattr("coterie.training.recorded.SIZE_SHARE", 1 / 10_000)
     reserved = []
     for _ in range(3):
-        streams.clear()
         _run_on_cuda(tiny_encoder, batch_size=7, epochs=2)
         gc.collect()
+        torch.cuda.empty_cache()
         reserved.append(torch.cuda.memory_reserved())
-        # Memory that one stream has freed, another cannot take, though the pool be the same.
-        assert len(streams) >= 2 and len(set(streams)) == 1
-    assert reserved[2] <= reserved[1] + 2 * 2**20
+    # Memory that one stream has freed, another cannot take, though the pool be the same.
+    assert len(streams) >= 6 and len(set(streams)) == 1
+    assert reserved[2] <= reserved[1]

@@ -1,8 +1,8 @@
-"""Partitions of a set's rows in a small file: compressed safetensors of 16-bit numbers."""
+"""Partitions of a set's rows in a small file: compressed safetensors of the shortest numbers that will do."""
 
 from __future__ import annotations
 
-import gzip
+import lzma
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ENDING = ".safetensors.gz"
+ENDING = ".safetensors.xz"
 
 
 def write_partitions(path: Path, partitions: Mapping[str, NDArray[Any]]) -> None:
@@ -20,11 +20,18 @@ def write_partitions(path: Path, partitions: Mapping[str, NDArray[Any]]) -> None
     import numpy as np
     from safetensors.numpy import save
 
-    packed = save({name: np.ascontiguousarray(labels, dtype=np.int16) for name, labels in sorted(partitions.items())})
+    packed = save({name: np.ascontiguousarray(_shortest(np.asarray(each))) for name, each in sorted(partitions.items())})
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_bytes(gzip.compress(packed, mtime=0))
+    scratch.write_bytes(lzma.compress(packed))
     os.replace(scratch, path)
+
+
+def _shortest(labels: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    least, most = (int(labels.min()), int(labels.max())) if labels.size else (0, 0)
+    return labels.astype(np.promote_types(np.min_scalar_type(least), np.min_scalar_type(most)))
 
 
 def read_partitions(path: Path) -> dict[str, NDArray[np.int64]]:
@@ -32,4 +39,4 @@ def read_partitions(path: Path) -> dict[str, NDArray[np.int64]]:
     import numpy as np
     from safetensors.numpy import load
 
-    return {name: labels.astype(np.int64) for name, labels in load(gzip.decompress(path.read_bytes())).items()}
+    return {name: labels.astype(np.int64) for name, labels in load(lzma.decompress(path.read_bytes())).items()}

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -70,7 +71,6 @@ class RecordedSteps(Steps):
     _resident: _Resident | None = None
     _recordings: dict[tuple[int, int, int], _Recording]
     _fused: Fused | None = None
-    _stream: torch.cuda.Stream | None = None
     _taken = 0
 
     def start_epoch(self, batches: Sequence[NDArray[np.int64]]) -> None:
@@ -103,7 +103,7 @@ class RecordedSteps(Steps):
 
     def _plain(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
         """On a stream of its own, as a recording will be."""
-        device, stream = self.encoder.device, self._own_stream()
+        device, stream = self.encoder.device, _own_stream(self.encoder.device)
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
             names, terms = self._whole_step(flat.to(device, non_blocking=True), shape)
@@ -126,16 +126,11 @@ class RecordedSteps(Steps):
         pool = next((each.graph.pool() for each in self._recordings.values()), None)
         # The gradients live in the graph's own memory.
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph, pool=pool, stream=self._own_stream()):
+        with torch.cuda.graph(graph, pool=pool, stream=_own_stream(self.encoder.device)):
             names, terms = self._whole_step(layout, shape)
         self.work.recording_seconds += time.perf_counter() - began
         logger.info("recorded a step of %d texts in %d windows of %d tokens", *shape)
         return _Recording(graph, layout, terms, names)
-
-    def _own_stream(self) -> torch.cuda.Stream:
-        if self._stream is None:
-            self._stream = torch.cuda.Stream(self.encoder.device)
-        return self._stream
 
     def _whole_step(self, layout: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
         assert self._resident is not None
@@ -155,6 +150,12 @@ class RecordedSteps(Steps):
         self._descend(terms.total)
         self._update()
         return tuple(terms.named), torch.stack([value.detach().float() for value in terms.named.values()])
+
+
+@lru_cache(maxsize=8)
+def _own_stream(device: torch.device) -> torch.cuda.Stream:
+    """One for all fits: what the libraries set aside for a stream, they never give back."""
+    return torch.cuda.Stream(device)
 
 
 def can_record(objective: Objective, steps: Steps) -> bool:

@@ -118,7 +118,8 @@ class NetworkMethod(FeatureMethod):
         return Learned(latents, centers, initial_labels=start.labels, kmeans_labels=final.labels)
 
     def _kmeans(self, rows: NDArray[np.float32], counts: NDArray[np.int64]) -> Partition:
-        return kmeans(rows, self.n_clusters, weights=counts, n_init=self._n_init, seed=self.seed_)
+        on_device = torch.from_numpy(rows).to(resolve_device(self.device))
+        return kmeans(on_device, self.n_clusters, weights=counts, n_init=self._n_init, seed=self.seed_)
 
     # Vectors.
 

@@ -15,6 +15,8 @@ from coterie.methods.results import Learned
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
+    import torch
+
     from coterie.encoders.transformer import TransformerEncoder
 
 
@@ -66,6 +68,13 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
 
     def _cluster(self, features: NDArray[np.float32], corpus: Corpus) -> Learned:
         return self._partition(features, corpus.counts)
+
+    def _on_device(self, features: NDArray[np.float32]) -> torch.Tensor:
+        import torch
+
+        from coterie.encoders.device import resolve_device
+
+        return torch.from_numpy(features).to(resolve_device(self.device))
 
     def _load_encoder(self) -> TransformerEncoder:
         encoder = super()._load_encoder()

@@ -48,8 +48,13 @@ class PartitionMixin(ClusteringMethod):
             reduced = umap_reduced(features, UMAP_DIMENSIONS, self.seed_)
             labels = kmeans(reduced, k, weights=counts, seed=self.seed_).labels
             return self._with_centroids(features, labels, counts)
-        run = kmeans if self.clusterer == "kmeans" else spherical_kmeans
-        return Learned(features, run(features, k, weights=counts, seed=self.seed_).centers)
+        if self.clusterer == "spherical":
+            return Learned(features, spherical_kmeans(features, k, weights=counts, seed=self.seed_).centers)
+        return Learned(features, kmeans(self._on_device(features), k, weights=counts, seed=self.seed_).centers)
+
+    def _on_device(self, features: Any) -> Any:
+        """Where k-means is computed: here, unless the method has a device."""
+        return features
 
     def _with_centroids(self, features: Any, labels: NDArray[np.int64], counts: NDArray[np.int64]) -> Learned:
         """A partition that is not "nearest centre", with the means that ``predict`` goes by."""
