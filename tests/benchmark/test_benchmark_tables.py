@@ -100,7 +100,7 @@ def test_the_three_forms_tell_the_same(tmp_path: Path) -> None:
 
 def test_a_row_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Row("absent", "Absent", "frozen", missing="no weights")
-    monkeypatch.setattr("coterie.benchmark.tables.ROWS", (*ROWS, absent))
+    monkeypatch.setattr("coterie.benchmark.rows.ROWS", (*ROWS, absent))
     spec = TableSpec("x", "x", ("tweet",), ("accuracy",), (), ("absent",))
     assert "| Absent | not run: no weights |" in as_markdown(build_table(spec, Store(tmp_path)))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from coterie.benchmark.rows import ROWS, find_row
+from coterie.benchmark.rows import find_row
 from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.store import Store
 from coterie.benchmark.tables import FINAL, FROZEN, TableSpec, run_names
@@ -31,9 +31,8 @@ def p_values(
     found: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:
         runs = {
-            row.name: [name for name in run_names(row, dataset) if name in records]
-            for row in ROWS
-            if row.name in spec.rows
+            row: [name for name in run_names(find_row(row), dataset) if name in records]
+            for row in dict.fromkeys((FROZEN, *spec.rows))
         }
         runs = {row: names for row, names in runs.items() if len(names) == len(find_row(row).seeds)}
         if FROZEN not in runs:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENDING = ".safetensors.xz"
+# Before the name of another clustering of the same embeddings.
+ON = "on_"
 
 
 def write_partitions(path: Path, partitions: Mapping[str, NDArray[Any]]) -> None:
@@ -20,7 +22,9 @@ def write_partitions(path: Path, partitions: Mapping[str, NDArray[Any]]) -> None
     import numpy as np
     from safetensors.numpy import save
 
-    packed = save({name: np.ascontiguousarray(_shortest(np.asarray(each))) for name, each in sorted(partitions.items())})
+    packed = save(
+        {name: np.ascontiguousarray(_shortest(np.asarray(each))) for name, each in sorted(partitions.items())}
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     scratch.write_bytes(lzma.compress(packed))

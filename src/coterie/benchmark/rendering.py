@@ -26,23 +26,28 @@ def as_markdown(table: Table) -> str:
             f"| {MEASURES[measure]} | " + " | ".join(table.spec.sets) + " |",
             "|---|" + "---|" * len(table.spec.sets),
         ]
-        for row in table.rows:
-            cells = [_words(table.cells[row.name, name, measure]) for name in table.spec.sets]
-            lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
+        for line in table.lines:
+            cells = [_words(table.cells[line.key, name, measure]) for name in table.spec.sets]
+            lines.append(f"| {line.title} | " + " | ".join(cells) + " |")
         parts.append("\n".join(lines))
-    if table.rows:
-        first = table.cells[table.rows[0].name, table.spec.sets[0], table.spec.measures[0]]
-        parts.append(f"The first cell again: `{first.command}`; the others likewise.")
+    if table.spec.remark:
+        parts.append(table.spec.remark)
+    if table.lines:
+        first = table.cells[table.lines[0].key, table.spec.sets[0], table.spec.measures[0]]
+        parts.append(
+            f"The first cell again: `{first.command}`, the others likewise; all of it: "
+            f"`coterie benchmark run --table {table.spec.name}`."
+        )
     return "\n\n".join(parts) + "\n"
 
 
 def as_csv(table: Table) -> str:
     """One line a cell, with everything that is known about it."""
-    titles = {row.name: row.title for row in table.rows}
-    known = [cell for cell in table.cells.values() if cell.row in titles and (cell.values or cell.missing)]
-    lines = [{"row": cell.row, "title": titles[cell.row], **_known(cell)} for cell in known]
+    shown = {line.key for line in table.lines}
+    known = [cell for cell in table.cells.values() if cell.line.key in shown and (cell.values or cell.missing)]
+    lines = [_known(cell) for cell in known]
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(lines[0]) if lines else ["row", "title"], lineterminator="\n")
+    writer = csv.DictWriter(stream, list(lines[0]) if lines else ["row"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     return stream.getvalue()
@@ -51,6 +56,9 @@ def as_csv(table: Table) -> str:
 def _known(cell: Cell) -> dict[str, object]:
     told = cell.reported
     return {
+        "row": cell.line.row.name,
+        "title": cell.line.title,
+        "answer": cell.line.answer,
         "dataset": cell.dataset,
         "measure": cell.measure,
         "mean": _number(cell.mean),
@@ -83,10 +91,10 @@ def as_html(table: Table) -> str:
     for measure in table.spec.measures:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in table.spec.sets)
         parts.append(f"<table><tr><th>{MEASURES[measure]}</th>{head}</tr>")
-        for row in table.rows:
-            cells = [table.cells[row.name, name, measure] for name in table.spec.sets]
+        for line in table.lines:
+            cells = [table.cells[line.key, name, measure] for name in table.spec.sets]
             body = "".join(f"<td title='{html.escape(c.command)}'>{html.escape(_words(c))}</td>" for c in cells)
-            parts.append(f"<tr><td>{html.escape(row.title)}</td>{body}</tr>")
+            parts.append(f"<tr><td>{html.escape(line.title)}</td>{body}</tr>")
         parts.append("</table>")
     return "\n".join(parts) + "</html>\n"
 

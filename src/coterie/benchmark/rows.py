@@ -42,6 +42,9 @@ class Row:
         A module that is an extra of the package, where these settings need one beside what the method needs.
     chance:
         Whether the seed plays a part; without one, a single run is all there is to see.
+    reclustered:
+        Clusterings that are tried on what ``transform`` gives after the fit (see
+        :mod:`coterie.benchmark.reclustering`).
     """
 
     name: str
@@ -52,6 +55,7 @@ class Row:
     missing: str = ""
     requires: str = ""
     chance: bool = True
+    reclustered: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -111,15 +115,23 @@ ROWS: tuple[Row, ...] = (
 )
 
 
+def all_rows() -> tuple[Row, ...]:
+    """The rows above, and those of the papers' own tables and figures."""
+    from coterie.benchmark.papers import PAPERS
+
+    return (*ROWS, *(row for paper in PAPERS for row in paper.ROWS))
+
+
 def find_row(name: str) -> Row:
-    """The row called ``name``; a method's name is a row of its defaults."""
-    for row in ROWS:
+    """The row called ``name``."""
+    for row in all_rows():
         if row.name == name:
             return row
-    raise SettingError(f"the benchmark has no row {name!r}; it has: {', '.join(row.name for row in ROWS)}")
+    told = ", ".join(row.name for row in ROWS)
+    raise SettingError(f"the benchmark has no row {name!r}; it has: {told}, and those of the papers' own tables")
 
 
 def find_rows(names: Iterable[str]) -> list[Row]:
-    """The rows called so, each once; ``all`` for all."""
+    """The rows called so, each once; ``all`` for all of the main tables."""
     wanted = [row for name in names for row in (ROWS if name == "all" else (find_row(name),))]
     return list({row.name: row for row in wanted}.values())

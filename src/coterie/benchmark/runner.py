@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from coterie.benchmark.rows import PROTOCOL
-from coterie.benchmark.scoring import scores_of
+from coterie.benchmark.scoring import curve_of, scores_of
 from coterie.benchmark.sets import Loaded, load_set
 from coterie.benchmark.source import source_digest
 from coterie.benchmark.store import Job, Store
+from coterie.benchmark.traces import trace_of
 from coterie.encoders.device import usable_cores
 from coterie.methods.registry import find_method
 
@@ -123,6 +124,8 @@ class _Runner:
             "texts": str(self._text_file(job, data)),
             "assignments": str(self.store.assignment_file(job.name).resolve()),
             "epochs": str(self.store.epochs_file(job.name).resolve()),
+            "reclustered": job.row.reclustered,
+            "trace": str(self._trace_arrays(job)) if job.trace else "",
         }
         assert process.stdin is not None
         # One that has died meanwhile gives no answer, and is told of there.
@@ -142,11 +145,15 @@ class _Runner:
             self.tell(Outcome(job, None, answer["error"]))
             return
         record = self._record(job, answer)
+        if job.trace and record["snapshots"]:
+            arrays = self._trace_arrays(job)
+            self.store.write_trace(job.name, trace_of(arrays, record["snapshots"], self._loaded(job)))
+            arrays.unlink()
         self.store.write(job.name, record)
         self.tell(Outcome(job, record))
 
     def _record(self, job: Job, answer: dict[str, Any]) -> dict[str, Any]:
-        data = self._loaded(job)
+        data, assignments = self._loaded(job), self.store.assignments(job.name)
         return {
             "row": job.row.name,
             "method": job.row.method,
@@ -160,7 +167,8 @@ class _Runner:
             "date": datetime.now(UTC).date().isoformat(),
             "source_digest": source_digest(find_method(job.row.method).target.split(":")[0]),
             **answer,
-            "scores": scores_of(data, self.store.assignments(job.name)),
+            "scores": scores_of(data, assignments),
+            "curve": curve_of(data, assignments["epochs"]) if "epochs" in assignments else [],
         }
 
     def _loaded(self, job: Job) -> Loaded:
@@ -168,6 +176,9 @@ class _Runner:
         if name not in self._sets:
             self._sets[name] = load_set(job.chosen)
         return self._sets[name]
+
+    def _trace_arrays(self, job: Job) -> Path:
+        return self.folder / f"{job.name}.trace.safetensors"
 
     def _text_file(self, job: Job, data: Loaded) -> Path:
         """The texts alone: what a fitting process is given of a data set."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from coterie.benchmark.partitions import ON
 from coterie.benchmark.sets import Loaded
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def scores_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> dic
     found: dict[str, dict[str, float] | None] = {
         answer: score(labels, assignments[answer]) if answer in assignments else None for answer in ANSWERS
     }
+    found |= {name: score(labels, partition) for name, partition in assignments.items() if name.startswith(ON)}
     if data.held_out:
         found["held_out"] = score(data.held_out_labels, assignments["held_out"])
     epochs = assignments.get("epochs")
@@ -33,6 +35,14 @@ def scores_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> dic
         return {**found, "oracle": None}
     candidates += [score(labels, partition) for partition in epochs]
     return {**found, "oracle": max(candidates, key=lambda each: each["accuracy"])}
+
+
+def curve_of(data: Loaded, epochs: NDArray[np.int64]) -> list[dict[str, float]]:
+    """Accuracy and NMI of every epoch; for curves alone, since a choice among them would be one by label."""
+    return [
+        {name: round(value, 3) for name, value in score(data.labels, each).items() if name in ("accuracy", "nmi")}
+        for each in epochs
+    ]
 
 
 def score(labels: Sequence[str], partition: Any) -> dict[str, float]:

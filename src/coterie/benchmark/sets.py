@@ -91,7 +91,10 @@ SETS: tuple[BenchmarkSet, ...] = (
         for name in ("searchsnippets", "stackoverflow")
         for clusters in WRONG_K
     ),
-    *(BenchmarkSet(f"{name}-heldout", dataset=name, held_out=0.2) for name in ("searchsnippets", "stackoverflow")),
+    *(
+        BenchmarkSet(f"{name}-heldout", dataset=name, held_out=0.2)
+        for name in ("agnews", "searchsnippets", "stackoverflow", "biomedical")
+    ),
     *(BenchmarkSet(f"stackoverflow-i{ratio}", dataset="stackoverflow", imbalance=ratio) for ratio in IMBALANCES),
 )
 EIGHT_SHORT = tuple(each.name for each in SETS[:8])

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-RUNS, ASSIGNMENTS, EPOCHS = "runs", "assignments", "epochs"
+RUNS, ASSIGNMENTS, EPOCHS, TRACES = "runs", "assignments", "epochs", "traces"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a row of the benchmark on a set with a seed."""
+    """One run: a row of the benchmark on a set with a seed; with ``trace``, how its embeddings moved is kept."""
 
     row: Row
     chosen: BenchmarkSet
     seed: int
+    trace: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -58,15 +59,25 @@ class Store:
         """What each text was assigned to in every epoch: large, and needed for the oracle alone."""
         return self.folder / EPOCHS / f"{name}{ENDING}"
 
+    def trace_file(self, name: str) -> Path:
+        """How the embeddings of some texts moved (see :mod:`coterie.benchmark.traces`)."""
+        return self.folder / TRACES / f"{name}.json"
+
     def has(self, job: Job) -> bool:
-        return self.run_file(job.name).is_file()
+        traced = self.trace_file(job.name).is_file() or not job.trace
+        return self.run_file(job.name).is_file() and traced
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
         """Whole or not at all: a run that is killed leaves nothing that looks like a result."""
-        path = self.run_file(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as stream:
-            stream.write(json.dumps(record, indent=1) + "\n")
+        _write(self.run_file(name), json.dumps(record, indent=1))
+
+    def write_trace(self, name: str, trace: Mapping[str, Any]) -> None:
+        """Before the run itself is written, which would count as done without it."""
+        _write(self.trace_file(name), json.dumps(trace))
+
+    def read_trace(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.trace_file(name).read_text(encoding="utf-8"))
+        return found
 
     def read(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.run_file(name).read_text(encoding="utf-8"))
@@ -90,3 +101,9 @@ class Store:
         """The partitions of a run: ``final``, ``frozen``, ``head``, ``kmeans``, and ``epochs`` where they are kept."""
         epochs = self.epochs_file(name)
         return {**read_partitions(self.assignment_file(name)), **(read_partitions(epochs) if epochs.is_file() else {})}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as stream:
+        stream.write(text + "\n")

@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.benchmark.partitions import ON
 from coterie.benchmark.published import Published, published_figures
-from coterie.benchmark.rows import ROWS, Row
-from coterie.benchmark.sets import EIGHT_SHORT, find_set
+from coterie.benchmark.rows import ROWS, Row, find_row
+from coterie.benchmark.sets import EIGHT_SHORT, IMBALANCES, WRONG_K, find_set
 from coterie.benchmark.store import Job, Store
 from coterie.errors import SettingError
 
 # Every method is measured against this row.
 FROZEN = "frozen-kmeans"
-# The answer that is printed.
-FINAL = "final"
+# The five papers.
+TRAINED = ("sccl", "aecl", "deccrl", "clusterbert", "uftc")
+# The answer that is printed, and that for texts kept from the fit.
+FINAL, HELD_OUT = "final", "held_out"
+ANSWER_TITLES = {HELD_OUT: "texts held out", "head": "its head", "kmeans": "k-means on its embeddings"}
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,21 @@ class TableSpec:
         As ``coterie benchmark table`` takes it.
     papers:
         The tables it stands beside: paper and number.
+    answers:
+        Which partitions of a run are scored, each on a line of its own: ``final``, ``head``, ``kmeans``, ``held_out``,
+        or another clustering of the same embeddings (``on_umap``).
+    remark:
+        Printed under it.
     """
 
     name: str
     title: str
     sets: tuple[str, ...]
     measures: tuple[str, ...]
-    papers: tuple[tuple[str, int], ...]
+    papers: tuple[tuple[str, int], ...] = ()
     rows: tuple[str, ...] = tuple(row.name for row in ROWS)
+    answers: tuple[str, ...] = (FINAL,)
+    remark: str = ""
 
 
 TABLES: tuple[TableSpec, ...] = (
@@ -55,26 +66,77 @@ TABLES: tuple[TableSpec, ...] = (
         (("clusterbert", 2), ("clusterbert", 3)),
     ),
     TableSpec(
+        "2-split",
+        "DECCRL's way: learned on four fifths, scored on the fifth held out",
+        ("agnews-heldout", "stackoverflow-heldout", "biomedical-heldout", "searchsnippets-heldout"),
+        ("accuracy", "nmi"),
+        (("deccrl", 2),),
+        (FROZEN, *TRAINED),
+        (FINAL, HELD_OUT),
+        "The paper does not say which part its Table 2 scores; fitted on everything: table 1.",
+    ),
+    TableSpec(
         "3",
         "The sets of UFTC",
         ("trec6", "dbpedia14", "yelp5_balanced"),
         ("purity", "accuracy", "nmi"),
         (("uftc", 1), ("uftc", 2)),
     ),
+    TableSpec(
+        "5-k",
+        "The number of clusters given wrong",
+        tuple(f"{name}-k{share:g}" for name in ("stackoverflow", "searchsnippets") for share in WRONG_K),
+        ("nmi", "ari", "accuracy"),
+        rows=(FROZEN, "frozen-ward", *TRAINED),
+        remark="k0.5 is half the number of classes, k1.5 one and a half times. Accuracy matches a cluster with one "
+        "class at most, so it falls with the wrong number by itself; NMI and ARI say more here.",
+    ),
+    TableSpec(
+        "5-imbalance",
+        "Classes of uneven size, made from StackOverflow",
+        ("stackoverflow", *(f"stackoverflow-i{ratio}" for ratio in IMBALANCES)),
+        ("accuracy", "nmi", "ari"),
+        rows=(FROZEN, "frozen-ward", *TRAINED),
+        remark="i20: the largest class is twenty times the smallest, sizes fall evenly on a logarithmic scale.",
+    ),
 )
+
+
+def all_tables() -> tuple[TableSpec, ...]:
+    """The tables above, and those of single papers."""
+    from coterie.benchmark.papers import PAPERS
+
+    return (*TABLES, *(spec for paper in PAPERS for spec in paper.TABLES))
 
 
 def find_table(name: str) -> TableSpec:
     """The table called ``name``."""
-    for spec in TABLES:
+    for spec in all_tables():
         if spec.name == name:
             return spec
-    raise SettingError(f"there is no table {name!r}; there are: {', '.join(spec.name for spec in TABLES)}")
+    raise SettingError(f"there is no table {name!r}; there are: {', '.join(spec.name for spec in all_tables())}")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a table: a row, and which of its answers."""
+
+    row: Row
+    answer: str = FINAL
+
+    @property
+    def title(self) -> str:
+        return self.row.title if self.answer == FINAL else f"{self.row.title}: {_answer_title(self.answer)}"
+
+    @property
+    def key(self) -> str:
+        """In cells and files: the row's name, unless the answer is another one."""
+        return self.row.name if self.answer == FINAL else f"{self.row.name}:{self.answer}"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A row on a set.
+    """A line on a set.
 
     Attributes
     ----------
@@ -92,7 +154,7 @@ class Cell:
         Of the difference to ``frozen``, corrected for the other rows; ``None`` where it was not computed.
     """
 
-    row: str
+    line: Line
     dataset: str
     measure: str
     values: tuple[float, ...] = ()
@@ -130,15 +192,15 @@ class Cell:
 
     @property
     def command(self) -> str:
-        return f"coterie benchmark run --methods {self.row} --datasets {self.dataset} --seeds 0-4"
+        return f"coterie benchmark run --methods {self.line.row.name} --datasets {self.dataset} --seeds 0-4"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells by row, set and measure; rows without any run or figure are left out."""
+    """Cells by the line's key, set and measure; lines without any run are left out, unless they cannot be run."""
 
     spec: TableSpec
-    rows: tuple[Row, ...]
+    lines: tuple[Line, ...]
     cells: Mapping[tuple[str, str, str], Cell]
 
 
@@ -146,27 +208,35 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
     """``p_values`` are by row and set (see :mod:`coterie.benchmark.marks`)."""
     records = store.records()
     cells: dict[tuple[str, str, str], Cell] = {}
-    rows = [row for row in ROWS if row.name in spec.rows]
+    lines = [Line(find_row(name), answer) for name in spec.rows for answer in spec.answers]
     for dataset in spec.sets:
-        runs = {row.name: found_runs(row, dataset, records) for row in rows}
-        for measure in spec.measures:
-            frozen = _mean(runs.get(FROZEN, []), FINAL, measure)
-            for row in rows:
-                cells[row.name, dataset, measure] = Cell(
-                    row.name,
+        frozen_runs = found_runs(find_row(FROZEN), dataset, records)
+        for line in lines:
+            runs = found_runs(line.row, dataset, records)
+            for measure in spec.measures:
+                marked = measure == spec.measures[0] and line.answer == FINAL
+                cells[line.key, dataset, measure] = Cell(
+                    line,
                     dataset,
                     measure,
-                    tuple(run["scores"][FINAL][measure] for run in runs[row.name]),
-                    _mean(runs[row.name], "frozen", measure),
-                    _mean(runs[row.name], "oracle", measure),
-                    reported(row, dataset, measure, spec.papers),
-                    frozen,
-                    len({run["source_digest"] for run in runs[row.name]}) > 1,
-                    (p_values or {}).get((row.name, dataset)) if measure == spec.measures[0] else None,
-                    row.missing,
+                    _values(runs, line.answer, measure),
+                    _mean(runs, "frozen", measure),
+                    _mean(runs, "oracle", measure),
+                    reported(line, dataset, measure, spec.papers),
+                    _mean(frozen_runs, line.answer if line.answer == HELD_OUT else FINAL, measure),
+                    len({run["source_digest"] for run in runs}) > 1,
+                    (p_values or {}).get((line.row.name, dataset)) if marked else None,
+                    line.row.missing,
                 )
-    shown = [row for row in rows if row.missing or any(cell.values for cell in cells.values() if cell.row == row.name)]
-    return Table(spec, tuple(shown), cells)
+    there = {key for (key, _, _), cell in cells.items() if cell.values}
+    return Table(spec, tuple(line for line in lines if line.row.missing or line.key in there), cells)
+
+
+def table_jobs(spec: TableSpec, seeds: Sequence[int]) -> list[Job]:
+    """The runs a table stands on, seed by seed; of rows that cannot be run here none."""
+    rows = [row for row in dict.fromkeys((FROZEN, *spec.rows)) if find_row(row).runs_here]
+    wanted = [(seed, find_row(row)) for seed in seeds for row in rows]
+    return [Job(row, find_set(name), seed) for seed, row in wanted if row.chance or seed == 0 for name in spec.sets]
 
 
 def found_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -179,12 +249,14 @@ def run_names(row: Row, dataset: str) -> list[str]:
     return [Job(row, find_set(dataset), seed).name for seed in row.seeds]
 
 
-def reported(row: Row, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:
-    """What a paper prints for the row: its own paper first, then the others in their order."""
+def reported(line: Line, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:
+    """What a paper prints for the line: its own paper first, then the others in their order."""
+    row = line.row
+    method = row.published if line.answer in (FINAL, HELD_OUT) else f"{row.published}:{line.answer}"
     found = [
         figure
         for figure in published_figures()
-        if (figure.method, figure.dataset, figure.metric) == (row.published, dataset, measure)
+        if (figure.method, figure.dataset, figure.metric) == (method, find_set(dataset).source, measure)
         and (figure.paper, figure.table) in papers
         and not figure.doubtful
     ]
@@ -192,6 +264,17 @@ def reported(row: Row, dataset: str, measure: str, papers: Sequence[tuple[str, i
     return found[0] if found else None
 
 
+def _answer_title(answer: str) -> str:
+    from coterie.benchmark.reclustering import TITLES
+
+    return TITLES[answer.removeprefix(ON)] if answer.startswith(ON) else ANSWER_TITLES[answer]
+
+
+def _values(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> tuple[float, ...]:
+    scores = [run["scores"].get(answer) for run in runs]
+    return tuple(each[measure] for each in scores if each is not None)
+
+
 def _mean(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> float | None:
-    values = [run["scores"][answer][measure] for run in runs if run["scores"][answer] is not None]
+    values = _values(runs, answer, measure)
     return statistics.mean(values) if values else None

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
+    from coterie.training.history import Snapshot
 
 
 def main() -> None:
@@ -49,7 +52,9 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     model.fit(corpus)
     seconds = time.perf_counter() - began
     _save(model, corpus, held_out, job)
+    snapshots = vars(model).get("snapshots_", [])
     return {
+        "snapshots": _traced(corpus, snapshots, job),
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
         "seconds": {"fit": seconds, **model.timings_},
@@ -73,17 +78,31 @@ def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dic
     """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart."""
     import numpy as np
 
-    from coterie.benchmark.partitions import write_partitions
+    from coterie.benchmark.partitions import ON, write_partitions
+    from coterie.benchmark.reclustering import recluster
 
     learned = vars(model)
     names = {"final": "labels_", "frozen": "initial_labels_", "head": "head_labels_", "kmeans": "kmeans_labels_"}
     found = {name: learned[attribute] for name, attribute in names.items() if attribute in learned}
     if held_out:
         found["held_out"] = model.predict(held_out)
+    if job["reclustered"]:
+        vectors = model.transform(corpus)
+        for name in job["reclustered"]:
+            found[f"{ON}{name}"] = recluster(name, corpus, vectors, job["n_clusters"], job["seed"], job["device"])
     write_partitions(Path(job["assignments"]), found)
     epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
     if epochs:
         write_partitions(Path(job["epochs"]), {"epochs": np.stack(epochs)})
+
+
+def _traced(corpus: Corpus, snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the snapshots are, of a trace or of all epochs."""
+    from coterie.benchmark.traces import save_trace
+
+    if job["trace"] and snapshots:
+        return save_trace(Path(job["trace"]), corpus, snapshots)
+    return [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots]
 
 
 def _machine(model: ClusteringMethod) -> dict[str, Any]:

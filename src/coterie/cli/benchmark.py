@@ -19,6 +19,8 @@ Results = Annotated[Path, typer.Option("--out", "-o", help="Folder of results.")
 RESULTS = Path("benchmarks/results/benchmark")
 Methods = Annotated[str, typer.Option("--methods", "-m", help="Rows of the benchmark, with commas; `all`.")]
 Sets = Annotated[str, typer.Option("--datasets", "-d", help="Data sets, with commas; `short` for the eight.")]
+OfTable = Annotated[str | None, typer.Option("--table", help="All runs of this table, in place of the two above.")]
+OfFigure = Annotated[str | None, typer.Option("--figure", help="All runs of this figure, likewise.")]
 Seeds = Annotated[str, typer.Option("--seeds", "-s", help="Such as 0, 0,2 or 0-4.")]
 
 
@@ -33,6 +35,8 @@ def run(
         float | None, typer.Option("--time-budget", help="Seconds; no run is started that would not end within.")
     ] = None,
     device: Device = "auto",
+    table: OfTable = None,
+    figure: OfFigure = None,
 ) -> None:
     """Run what is missing of methods x data sets x seeds; what is there already stays.
 
@@ -44,13 +48,15 @@ def run(
     `coterie benchmark run --methods sccl --datasets stackoverflow --seeds 0-4`
 
     `coterie benchmark run --methods all --datasets short --seeds 0 --jobs 8 --time-budget 540`
+
+    `coterie benchmark run --table 5-imbalance --seeds 0`
     """
     from coterie.benchmark.runner import run_jobs
     from coterie.benchmark.store import Store
 
     store = Store(out)
     store.records()  # refuses a folder of another protocol before any work
-    wanted = _jobs(methods, datasets, seeds)
+    wanted = _jobs(methods, datasets, seeds, table, figure)
     missing = [job for job in wanted if not store.has(job)]
     typer.echo(f"{len(wanted)} runs wanted, {len(wanted) - len(missing)} there already, {len(missing)} to do")
     counted = {"done": 0, "failed": 0}
@@ -88,7 +94,7 @@ def score(out: Results = RESULTS) -> None:
             continue
         scores = scores_of(sets[dataset], store.assignments(name))
         if not store.epochs_file(name).is_file():
-            scores["oracle"] = record["scores"]["oracle"]
+            scores["oracle"] = record["scores"]["oracle"]  # the curve of all epochs stays as well
         if scores != record["scores"]:
             store.write(name, {**record, "scores": scores})
             changed += 1
@@ -96,14 +102,21 @@ def score(out: Results = RESULTS) -> None:
 
 
 @app.command("status")
-def status(methods: Methods = "all", datasets: Sets = "short", seeds: Seeds = "0-4", out: Results = RESULTS) -> None:
+def status(
+    methods: Methods = "all",
+    datasets: Sets = "short",
+    seeds: Seeds = "0-4",
+    out: Results = RESULTS,
+    table: OfTable = None,
+    figure: OfFigure = None,
+) -> None:
     """What is there, what is missing, and the command that would run it."""
     from coterie.benchmark.store import Store
 
     store = Store(out)
     store.records()
     rows: dict[str, dict[str, list[int]]] = {}
-    wanted = _jobs(methods, datasets, seeds)
+    wanted = _jobs(methods, datasets, seeds, table, figure)
     for job in wanted:
         if not store.has(job):
             rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
@@ -117,7 +130,7 @@ def status(methods: Methods = "all", datasets: Sets = "short", seeds: Seeds = "0
 
 @app.command("table")
 def table(
-    name: Annotated[str, typer.Argument(help="1: the eight short sets; 2: ClusterBERT's; 3: UFTC's.")] = "1",
+    name: Annotated[str, typer.Argument(help="Such as 1; `list` tells of all.")] = "1",
     form: Annotated[str, typer.Option("--format", "-f", help="md, csv or html.")] = "md",
     marks: Annotated[bool, typer.Option("--marks/--no-marks", help="Compare with the frozen encoder.")] = True,
     out: Results = RESULTS,
@@ -126,8 +139,13 @@ def table(
     from coterie.benchmark.marks import p_values
     from coterie.benchmark.rendering import FORMATS
     from coterie.benchmark.store import Store
-    from coterie.benchmark.tables import build_table, find_table
+    from coterie.benchmark.tables import all_tables, build_table, find_table
     from coterie.checks import check_choice
+
+    if name == "list":
+        for each in all_tables():
+            typer.echo(f"{each.name:22s} {each.title}")
+        return
 
     check_choice("--format", form, tuple(FORMATS))
     spec, store = find_table(name), Store(out)
@@ -135,8 +153,32 @@ def table(
     typer.echo(FORMATS[form](build_table(spec, store, found)), nl=False)
 
 
-def _jobs(methods: str, datasets: str, seeds: str) -> list[Job]:
+@app.command("figure")
+def figure(
+    name: Annotated[str, typer.Argument(help="Such as sccl-3; `list` tells of all.")] = "list",
+    file: Annotated[Path, typer.Option("--file", "-f", help="PNG, SVG or PDF, by its ending.")] = Path("figure.svg"),
+    out: Results = RESULTS,
+) -> None:
+    """Draw a figure from what was measured (`pip install 'coterie[plot]'`)."""
+    from coterie.benchmark.figures import all_figures, draw_figure, find_figure
+    from coterie.benchmark.store import Store
+
+    if name == "list":
+        for each in all_figures():
+            typer.echo(f"{each.name:22s} {each.title}")
+        return
+    draw_figure(find_figure(name), Store(out), file)
+    typer.echo(f"drawn: {file}")
+
+
+def _jobs(methods: str, datasets: str, seeds: str, table: str | None = None, figure: str | None = None) -> list[Job]:
     """Seed by seed, so that the first of every cell comes first."""
+    from coterie.benchmark.figures import figure_jobs, find_figure
+    from coterie.benchmark.tables import find_table, table_jobs
+
+    if table is not None or figure is not None:
+        of_table = table_jobs(find_table(table), _numbers(seeds)) if table is not None else []
+        return of_table + (figure_jobs(find_figure(figure), _numbers(seeds)) if figure is not None else [])
     from coterie.benchmark.rows import find_rows
     from coterie.benchmark.sets import EIGHT_SHORT, find_set
     from coterie.benchmark.store import Job

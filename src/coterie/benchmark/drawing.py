@@ -1,0 +1,171 @@
+"""The kinds of pictures the figures are made of, drawn by matplotlib (``pip install 'coterie[plot]'``)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from coterie.benchmark.rendering import MEASURES
+from coterie.benchmark.sets import find_set
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from coterie.benchmark.figures import FigureData
+
+# Told apart by eyes that see few colours, and in print by their markers.
+COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222")
+MARKERS = "osD^vP*X"
+
+
+def bars(data: FigureData, figure: Figure, measure: str = "accuracy", answer: str = "final") -> None:
+    """A group of bars a set, a bar a row, with the deviation between seeds."""
+    figure.set_size_inches(1.2 + 1.2 * len(data.sets), 3.4)
+    axes = figure.subplots()
+    width = 0.8 / len(data.rows)
+    for place, row in enumerate(data.rows):
+        found = [data.scores(row, name, measure, answer) for name in data.sets]
+        there = [(at, values) for at, values in enumerate(found) if values]
+        axes.bar(
+            [at + (place - (len(data.rows) - 1) / 2) * width for at, _ in there],
+            [statistics.mean(values) for _, values in there],
+            width,
+            yerr=[statistics.stdev(values) if len(values) > 1 else 0.0 for _, values in there],
+            color=COLORS[place % len(COLORS)],
+            label=data.title(row),
+            error_kw={"elinewidth": 0.8},
+        )
+    axes.set_xticks(range(len(data.sets)), [find_set(name).title for name in data.sets], rotation=20, ha="right")
+    axes.set_ylabel(MEASURES.get(measure, measure))
+    _plain(axes)
+    axes.legend(frameon=False, fontsize=8, ncols=min(4, len(data.rows)), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def over_setting(
+    data: FigureData,
+    figure: Figure,
+    panels: Mapping[str, Mapping[str, float]],
+    measures: Sequence[str] = ("accuracy",),
+    *,
+    logarithmic: Sequence[str] = (),
+) -> None:
+    """A panel a setting and measure, a line a set: how a score changes with the setting.
+
+    ``panels`` name a setting and give the value that each row stands for.
+    """
+    figure.set_size_inches(1 + 2.6 * len(panels), 0.6 + 2.4 * len(measures))
+    grid = figure.subplots(len(measures), len(panels), squeeze=False)
+    for line, measure in enumerate(measures):
+        for column, (setting, values) in enumerate(panels.items()):
+            axes = grid[line][column]
+            for place, name in enumerate(data.sets):
+                found = [(x, data.mean(row, name, measure)) for row, x in values.items()]
+                points = sorted((x, y) for x, y in found if y is not None)
+                axes.plot(*_columns(points), **_style(place), label=find_set(name).title)
+            if setting in logarithmic:
+                axes.set_xscale("log")
+            axes.set_xlabel(setting)
+            axes.set_ylabel(MEASURES.get(measure, measure) if column == 0 else "")
+            _plain(axes)
+    _legend_below(figure, grid[0][0])
+
+
+def curves(data: FigureData, figure: Figure, measures: Mapping[str, str], x: str = "epoch") -> None:
+    """A panel a set and measure, a line a row: what happened while it was trained, from the traces.
+
+    ``measures`` are those of a trace, with the words for the axis; the ends of stages are dotted lines.
+    """
+    figure.set_size_inches(1 + 2.6 * len(data.sets), 0.6 + 2.2 * len(measures))
+    grid = figure.subplots(len(measures), len(data.sets), squeeze=False)
+    for column, name in enumerate(data.sets):
+        for place, row in enumerate(data.rows):
+            trace = data.trace(row, name)
+            snapshots: list[dict[str, Any]] = trace["snapshots"] if trace else []
+            for line, measure in enumerate(measures):
+                # Epochs of a method with several stages are counted on.
+                points = [(at, each[measure]) for at, each in enumerate(snapshots) if each[measure] is not None]
+                grid[line][column].plot(*_columns(points), **_style(place), label=data.title(row))
+            if len(data.rows) == 1:
+                ends = [at for at in range(1, len(snapshots)) if snapshots[at]["stage"] != snapshots[at - 1]["stage"]]
+                for line in range(len(measures)):
+                    for end in ends:
+                        grid[line][column].axvline(end - 0.5, color="#999999", linestyle=":", linewidth=0.8)
+        for line, words in enumerate(measures.values()):
+            axes = grid[line][column]
+            axes.set_title(find_set(name).title if line == 0 else "", fontsize=9)
+            axes.set_ylabel(words if column == 0 else "")
+            axes.set_xlabel(x if line == len(measures) - 1 else "")
+            _plain(axes)
+    _legend_below(figure, grid[0][0])
+
+
+def maps(data: FigureData, figure: Figure, picks: Sequence[tuple[str, str, int | str]], columns: int = 3) -> None:
+    """Maps of the same texts side by side, coloured by their true class.
+
+    A pick is a row, the words above its panel, and which of the mapped snapshots: the last of the stage called so, or
+    a place in their order (0 the start, -1 the end).
+    """
+    lines = math.ceil(len(picks) / columns)
+    figure.set_size_inches(0.4 + 3.1 * min(columns, len(picks)), 0.6 + 3.1 * lines)
+    grid = figure.subplots(lines, min(columns, len(picks)), squeeze=False)
+    dataset = data.sets[0]
+    for axes in grid.flat:
+        axes.axis("off")
+    for axes, (row, words, pick) in zip(grid.flat, picks, strict=False):
+        trace = data.trace(row, dataset)
+        mapped = [each for each in trace["snapshots"] if each["mapped"]] if trace else []
+        if isinstance(pick, str):
+            mapped, pick = [each for each in mapped if each["stage"] == pick], -1
+        axes.set_title(words, fontsize=9)
+        if trace is None or not -len(mapped) <= pick < len(mapped):
+            axes.text(0.5, 0.5, "not run", ha="center", va="center")
+            continue
+        x, y = zip(*mapped[pick]["map"], strict=True)
+        axes.scatter(x, y, c=trace["classes"], cmap="tab20", s=4, linewidths=0)
+
+
+def quality_against_cost(data: FigureData, figure: Figure) -> None:
+    """Mean accuracy over the sets against the seconds of a fit, on a logarithmic scale."""
+    figure.set_size_inches(6.4, 4.2)
+    axes = figure.subplots()
+    for place, row in enumerate(data.rows):
+        runs = [data.runs(row, name) for name in data.sets]
+        if not all(runs):
+            continue
+        quality = statistics.mean(data.mean(row, name, "accuracy") or 0.0 for name in data.sets)
+        seconds = statistics.mean(statistics.mean(run["seconds"]["fit"] for run in each) for each in runs)
+        axes.scatter([seconds], [quality], color=COLORS[place % len(COLORS)], marker=MARKERS[place % len(MARKERS)])
+        axes.annotate(data.title(row), (seconds, quality), xytext=(5, 3), textcoords="offset points", fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds of a fit, mean over the sets (runs share a machine)")
+    axes.set_ylabel("ACC, mean over the sets")
+    _plain(axes)
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def _style(place: int) -> dict[str, Any]:
+    return {
+        "color": COLORS[place % len(COLORS)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "markersize": 3.5,
+        "linewidth": 1.2,
+    }
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e5e5e5", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _legend_below(figure: Figure, axes: Axes) -> None:
+    handles, words = axes.get_legend_handles_labels()
+    figure.legend(
+        handles, words, frameon=False, fontsize=8, ncols=min(4, max(1, len(words))), loc="outside lower center"
+    )
