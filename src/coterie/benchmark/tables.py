@@ -252,7 +252,9 @@ def run_names(row: Row, dataset: str) -> list[str]:
 def reported(line: Line, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:
     """What a paper prints for the line: its own paper first, then the others in their order."""
     row = line.row
-    method = row.published if line.answer in (FINAL, HELD_OUT) else f"{row.published}:{line.answer}"
+    method = row.published
+    if line.answer.startswith(ON) and line.answer != f"{ON}kmeans":
+        method += "+" + line.answer.removeprefix(ON).replace("-", "+")  # as in sccl+umap+idec
     found = [
         figure
         for figure in published_figures()
