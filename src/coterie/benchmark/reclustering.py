@@ -23,14 +23,14 @@ TITLES = {
 LAYERS = "500-500-2000-{}"
 
 
-def recluster(
-    name: str, corpus: Corpus, vectors: NDArray[np.float32], n_clusters: int, seed: int, device: str
-) -> NDArray[np.int64]:
-    """Labels of all rows by the clustering ``name`` of the vectors of the rows."""
+def recluster(name: str, corpus: Corpus, vectors: Any, n_clusters: int, seed: int, device: str) -> NDArray[np.int64]:
+    """Labels of all rows by the clustering ``name`` of the vectors of the rows, dense or sparse."""
     from coterie.clustering.umap_reduction import umap_reduced
     from coterie.methods.baselines.frozen import FrozenEncoder
     from coterie.methods.baselines.idec import IDEC
 
+    if hasattr(vectors, "toarray"):
+        vectors = vectors.toarray()
     common: dict[str, Any] = {"device": device, "random_state": seed}
     if name.endswith("idec"):
         if name == "umap-idec":

@@ -1,0 +1,153 @@
+"""Figures are drawn from results alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from coterie.benchmark.drawing import bars, curves, maps, over_setting
+from coterie.benchmark.figures import FigureData, FigureSpec, all_figures, draw_figure, figure_jobs, find_figure
+from coterie.benchmark.rows import PROTOCOL, find_row
+from coterie.benchmark.sets import find_set
+from coterie.benchmark.store import Job, Store
+from coterie.benchmark.tables import all_tables, table_jobs
+from coterie.cli.main import app
+from coterie.errors import InputError, SettingError
+
+SPEC = FigureSpec("x", "A small one", ("tfidf", "bow"), ("tweet", "agnews"), bars)
+
+
+def _stored(store: Store, row: str, dataset: str, seed: int, accuracy: float) -> str:
+    job = Job(find_row(row), find_set(dataset), seed)
+    record = {
+        "row": row,
+        "dataset": dataset,
+        "protocol": PROTOCOL,
+        "source_digest": "a",
+        "seconds": {"fit": 2.0},
+        "scores": {"final": {"accuracy": accuracy, "nmi": accuracy + 20}, "frozen": None, "oracle": None},
+    }
+    store.write(job.name, record)
+    return job.name
+
+
+def _traced(store: Store, row: str, dataset: str) -> None:
+    snapshots = [
+        {"stage": stage, "epoch": epoch, "step": epoch, "mapped": epoch != 1, "silhouette": value}
+        for epoch, (stage, value) in enumerate([("start", 0.1), ("one", None), ("one", 0.3), ("two", 0.4)])
+    ]
+    for epoch, each in enumerate(snapshots):
+        if each["mapped"]:
+            each["map"] = [[epoch, 0.0], [epoch, 1.0]]
+    name = _stored(store, row, dataset, 0, 50.0)
+    store.write_trace(name, {"texts": 2, "classes": [0, 1], "class_names": ["a", "b"], "snapshots": snapshots})
+
+
+def _drawn(store: Store, draw: Any, rows: tuple[str, ...], sets: tuple[str, ...]) -> Figure:
+    figure = Figure()
+    draw(FigureData(store, rows, sets), figure)
+    return figure
+
+
+def test_bars_are_the_means_of_the_seeds(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for seed, value in enumerate((40.0, 44.0)):
+        _stored(store, "tfidf", "tweet", seed, value)
+    _stored(store, "bow", "agnews", 0, 30.0)
+    axes = _drawn(store, bars, SPEC.rows, SPEC.sets).axes[0]
+    heights = [
+        [bar.get_height() for bar in container] for container in axes.containers if hasattr(container, "patches")
+    ]
+    assert heights == [[42.0], [30.0]]
+    # Each over its own set.
+    assert [round(container.patches[0].get_center()[0]) for container in axes.containers[1::2]] == [0, 1]
+
+
+def test_lines_over_a_setting(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    _stored(store, "tfidf", "tweet", 0, 40.0)
+    _stored(store, "bow", "tweet", 0, 30.0)
+    panels = {"weight": {"tfidf": 5.0, "bow": 1.0}}
+    figure = _drawn(store, lambda data, on: over_setting(data, on, panels, ("accuracy", "nmi")), SPEC.rows, ("tweet",))
+    upper, lower = (axes.lines[0] for axes in figure.axes)
+    assert list(upper.get_xdata()) == [1.0, 5.0] and list(upper.get_ydata()) == [30.0, 40.0]
+    assert list(lower.get_ydata()) == [50.0, 60.0]
+
+
+def test_curves_leave_out_what_could_not_be_measured(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    _traced(store, "tfidf", "tweet")
+    figure = _drawn(store, lambda data, on: curves(data, on, {"silhouette": "silhouette"}), ("tfidf",), ("tweet",))
+    assert list(figure.axes[0].lines[0].get_xdata()) == [0, 2, 3]
+    assert list(figure.axes[0].lines[0].get_ydata()) == [0.1, 0.3, 0.4]
+
+
+def test_maps_pick_stages_and_places(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    _traced(store, "tfidf", "tweet")
+    picks = [("tfidf", "before", 0), ("tfidf", "after one", "one"), ("tfidf", "end", -1), ("bow", "none", 0)]
+    figure = _drawn(store, lambda data, on: maps(data, on, picks), ("tfidf", "bow"), ("tweet",))
+    offsets = [axes.collections[0].get_offsets()[0][0] for axes in figure.axes if axes.collections]
+    assert offsets == [0, 2, 3]
+    assert "not run" in [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_ending_says_the_form(tmp_path: Path, ending: str) -> None:
+    store = Store(tmp_path / "results")
+    _stored(store, "tfidf", "tweet", 0, 40.0)
+    draw_figure(SPEC, store, tmp_path / "new" / f"f.{ending}")
+    start = (tmp_path / "new" / f"f.{ending}").read_bytes()[:5]
+    assert start == {"png": b"\x89PNG\r", "svg": b"<?xml", "pdf": b"%PDF-"}[ending]
+
+
+def test_the_same_results_give_the_same_svg(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results")
+    _stored(store, "tfidf", "tweet", 0, 40.0)
+    for name in ("a.svg", "b.svg"):
+        draw_figure(SPEC, store, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_without_runs_the_command_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="coterie benchmark run --figure x"):
+        draw_figure(SPEC, Store(tmp_path), tmp_path / "f.svg")
+    with pytest.raises(SettingError, match="there are: cost"):
+        find_figure("nothing")
+
+
+def test_names_are_told_once() -> None:
+    """Of all tables and figures, and everything they name is there."""
+    figures, tables = all_figures(), all_tables()
+    assert len({spec.name for spec in figures}) == len(figures)
+    assert len({spec.name for spec in tables}) == len(tables)
+    for spec in (*figures, *tables):
+        assert all(find_row(row) for row in spec.rows) and all(find_set(name) for name in spec.sets)
+
+
+def test_jobs_of_tables_and_figures() -> None:
+    cost = figure_jobs(find_figure("cost"), (0, 1))
+    assert {job.seed for job in cost if job.row.name == "sccl"} == {0, 1}
+    assert {job.seed for job in cost if job.row.name == "frozen-ward"} == {0}  # no chance in it
+    assert not any(job.trace for job in cost)
+    traced = FigureSpec("y", "y", ("sccl",), ("tweet",), bars, traced=True)
+    assert [job.trace for job in figure_jobs(traced, (0, 1))] == [True, False]
+    wrong_k = next(spec for spec in all_tables() if spec.name == "5-k")
+    assert {job.chosen.name for job in table_jobs(wrong_k, (0,))} == set(wrong_k.sets)
+
+
+def test_commands(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for dataset in find_figure("cost").sets:
+        _stored(store, "tfidf", dataset, 0, 40.0)
+    call = CliRunner().invoke
+    assert "cost" in call(app, ["benchmark", "figure", "list"]).output
+    assert "5-imbalance" in call(app, ["benchmark", "table", "list"]).output
+    done = call(app, ["benchmark", "figure", "cost", "-f", str(tmp_path / "c.png"), "-o", str(tmp_path)])
+    assert done.exit_code == 0 and (tmp_path / "c.png").stat().st_size > 5_000
+    told = call(app, ["benchmark", "status", "--table", "5-imbalance", "-s", "0", "-o", str(tmp_path)]).output
+    assert "0 of" in told and "--methods sccl --datasets stackoverflow-i20 --seeds 0" in told
