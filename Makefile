@@ -18,6 +18,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/readme_table.py --check
 	$(BIN)/python tools/performance_page.py --check
+	$(BIN)/python tools/benchmark_page.py --check
 
 types: $(READY)
 	$(BIN)/mypy
@@ -29,6 +30,7 @@ unit: $(READY)
 readme: $(READY)
 	$(BIN)/python tools/readme_table.py
 	$(BIN)/python tools/performance_page.py
+	$(BIN)/python tools/benchmark_page.py
 
 # torch comes first and pinned: left to the resolver it would pull gigabytes of GPU packages on a CPU machine.
 $(READY): pyproject.toml constraints.txt

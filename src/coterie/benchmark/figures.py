@@ -60,6 +60,10 @@ class FigureData:
     def title(self, row: str) -> str:
         return find_row(row).title
 
+    def missing(self, row: str) -> str:
+        """Why it is not run, if so."""
+        return find_row(row).missing
+
 
 @dataclass(frozen=True)
 class FigureSpec:

@@ -18,9 +18,9 @@ LEGEND = (
 )
 
 
-def as_markdown(table: Table) -> str:
+def as_markdown(table: Table, legend: bool = True) -> str:
     """One table a measure, and under it how to run a row again."""
-    parts = [f"## {table.spec.name}. {table.spec.title}", LEGEND]
+    parts = [f"## {table.spec.name}. {table.spec.title}", *([LEGEND] if legend else [])]
     for measure in table.spec.measures:
         lines = [
             f"| {MEASURES[measure]} | " + " | ".join(table.spec.sets) + " |",
@@ -32,6 +32,13 @@ def as_markdown(table: Table) -> str:
         parts.append("\n".join(lines))
     if table.spec.remark:
         parts.append(table.spec.remark)
+    lacking = dict.fromkeys(line.row.name for line in table.lines if line.row.missing)
+    if lacking:
+        sets = ",".join(table.spec.sets)
+        parts.append(
+            "Not run for want of weights; where they can be loaded: "
+            f"`coterie benchmark run --methods {','.join(lacking)} --datasets {sets}`."
+        )
     if table.lines:
         first = table.cells[table.lines[0].key, table.spec.sets[0], table.spec.measures[0]]
         parts.append(

@@ -37,7 +37,7 @@ class Row:
     published:
         What the papers call it (see :mod:`coterie.benchmark.published`).
     missing:
-        Why it cannot be run here, if so: weights that are not at hand.
+        Why it is not run with the others, if so: weights that may not be at hand. By its name it is run all the same.
     requires:
         A module that is an extra of the package, where these settings need one beside what the method needs.
     chance:
@@ -63,9 +63,14 @@ class Row:
         return SEEDS if self.chance else SEEDS[:1]
 
     @property
-    def runs_here(self) -> bool:
+    def installed(self) -> bool:
+        """Whether the packages it needs are there."""
         here = not self.requires or importlib.util.find_spec(self.requires) is not None
-        return here and not self.missing and find_method(self.method).available
+        return here and find_method(self.method).available
+
+    @property
+    def runs_here(self) -> bool:
+        return self.installed and not self.missing
 
     def settings_for(self, chosen: BenchmarkSet) -> dict[str, Any]:
         """All that is set for a run on ``chosen``, of what the method knows."""

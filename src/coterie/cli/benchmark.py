@@ -186,12 +186,14 @@ def _jobs(methods: str, datasets: str, seeds: str, table: str | None = None, fig
 
     names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
     sets = [find_set(name) for name in dict.fromkeys(names)]
-    rows = find_rows(_listed(methods))
-    for row in rows:
-        if not row.runs_here:
-            why = row.missing or f"{row.requires or find_method(row.method).requires} is not installed"
-            typer.echo(f"{row.name} cannot be run here: {why}", err=True)
-    rows = [row for row in rows if row.runs_here]
+    rows = []
+    for row in find_rows(_listed(methods)):
+        if not row.installed:
+            typer.echo(f"{row.name}: {row.requires or find_method(row.method).requires} is not installed", err=True)
+        elif row.missing and row.name not in _listed(methods):
+            typer.echo(f"{row.name}: {row.missing}; to try it all the same: --methods {row.name}", err=True)
+        else:
+            rows.append(row)
     wanted = [(seed, row) for seed in _numbers(seeds) for row in rows if row.chance or seed in row.seeds]
     return [Job(row, chosen, seed) for seed, row in wanted for chosen in sets]
 
