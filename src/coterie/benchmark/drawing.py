@@ -166,6 +166,7 @@ def _plain(axes: Axes) -> None:
 
 def _legend_below(figure: Figure, axes: Axes) -> None:
     handles, words = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, words, frameon=False, fontsize=8, ncols=min(4, max(1, len(words))), loc="outside lower center"
-    )
+    # In inches, of letters of this size; a legend wider than the figure would be cut off.
+    widest = 0.6 + 0.065 * max(map(len, words), default=0)
+    columns = max(1, min(4, len(words), int(figure.get_figwidth() / widest)))
+    figure.legend(handles, words, frameon=False, fontsize=8, ncols=columns, loc="outside lower center")

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from coterie.text.corpus import Corpus
     from coterie.training.history import Snapshot
 
+# What is kept of topics: a handful of each of the largest clusters, by their first words.
+MOST_CLUSTERS, MOST_TOPICS, MOST_WORDS = 20, 5, 4
+
 
 def main() -> None:
     """Answer until the input ends."""
@@ -62,6 +65,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
         "stop_reasons": model.history_.stop_reasons,
         "encoder_change": model.history_.encoder_change,
         "notes": list(model.notes_),
+        "topics": _topics(model),
         "machine": _machine(model),
     }
 
@@ -103,6 +107,19 @@ def _traced(corpus: Corpus, snapshots: Sequence[Snapshot], job: dict[str, Any]) 
     if job["trace"] and snapshots:
         return save_trace(Path(job["trace"]), corpus, snapshots)
     return [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots]
+
+
+def _topics(model: ClusteringMethod) -> list[dict[str, Any]]:
+    """Of the largest clusters, which have the first numbers; none where the method learns no topics."""
+    labels = model.labels_.tolist()
+    return [
+        {
+            "cluster": cluster,
+            "texts": labels.count(cluster),
+            "topics": [", ".join(topic.words[:MOST_WORDS]) for topic in topics[:MOST_TOPICS]],
+        }
+        for cluster, topics in enumerate((model.cluster_topics() or [])[:MOST_CLUSTERS])
+    ]
 
 
 def _machine(model: ClusteringMethod) -> dict[str, Any]:

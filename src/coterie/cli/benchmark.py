@@ -171,6 +171,23 @@ def figure(
     typer.echo(f"drawn: {file}")
 
 
+@app.command("topics")
+def topics(
+    datasets: Sets = "stackoverflow", methods: Methods = "deccrl", seeds: Seeds = "0", out: Results = RESULTS
+) -> None:
+    """The clusters of a run and the words of their topics, where the method learns some (DECCRL's Table 4).
+
+    **Example**
+
+    `coterie benchmark topics --datasets stackoverflow`
+    """
+    from coterie.benchmark.store import Store
+    from coterie.benchmark.topics import topics_as_markdown
+
+    store = Store(out)
+    typer.echo("\n".join(topics_as_markdown(job, store) for job in _jobs(methods, datasets, seeds)), nl=False)
+
+
 def _jobs(methods: str, datasets: str, seeds: str, table: str | None = None, figure: str | None = None) -> list[Job]:
     """Seed by seed, so that the first of every cell comes first."""
     from coterie.benchmark.figures import figure_jobs, find_figure
