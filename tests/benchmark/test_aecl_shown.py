@@ -279,3 +279,19 @@ def test_the_legend_is_not_cut(spec: FigureSpec, tmp_path: Path) -> None:
     assert len(legend.get_texts()) == len(figure.axes[0].lines)
     around, page = legend.get_window_extent(), figure.bbox
     assert page.x0 <= around.x0 and around.x1 <= page.x1 and page.y0 <= around.y0
+
+
+def test_curves_of_a_trace_that_leaves_epochs_out(tmp_path: Path) -> None:
+    from coterie.benchmark.drawing import curves
+
+    name = _write(Store(tmp_path), MAIN, "tweet", 0, {"accuracy": 50.0})
+    snapshots = [
+        _snapshot(epoch, stage, 0.5, False)
+        for epoch, stage in ((0, "start"), (1, "stage_1"), (4, "stage_1"), (6, "stage_2"))
+    ]
+    Store(tmp_path).write_trace(name, {"snapshots": snapshots})
+    figure = Figure()
+    curves(FigureData(Store(tmp_path), (MAIN,), ("tweet",)), figure, {"cosine_same": "cosine"})
+    line, *ends = figure.axes[0].lines
+    assert list(line.get_xdata()) == [0, 1, 4, 6]
+    assert [list(end.get_xdata()) for end in ends] == [[0.5, 0.5], [5.5, 5.5]]

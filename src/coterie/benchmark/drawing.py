@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -85,11 +86,12 @@ def curves(data: FigureData, figure: Figure, measures: Mapping[str, str], x: str
             trace = data.trace(row, name)
             snapshots: list[dict[str, Any]] = trace["snapshots"] if trace else []
             for line, measure in enumerate(measures):
-                # Epochs of a method with several stages are counted on.
-                points = [(at, each[measure]) for at, each in enumerate(snapshots) if each[measure] is not None]
+                # Epochs are counted on over the stages; a long run's trace leaves some out.
+                points = [(each["epoch"], each[measure]) for each in snapshots if each[measure] is not None]
                 grid[line][column].plot(*_columns(points), **_style(place), label=data.title(row))
             if len(data.rows) == 1:
-                ends = [at for at in range(1, len(snapshots)) if snapshots[at]["stage"] != snapshots[at - 1]["stage"]]
+                pairs = itertools.pairwise(snapshots)
+                ends = [after["epoch"] for before, after in pairs if before["stage"] != after["stage"]]
                 for line in range(len(measures)):
                     for end in ends:
                         grid[line][column].axvline(end - 0.5, color="#999999", linestyle=":", linewidth=0.8)
