@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -85,11 +86,12 @@ def curves(data: FigureData, figure: Figure, measures: Mapping[str, str], x: str
             trace = data.trace(row, name)
             snapshots: list[dict[str, Any]] = trace["snapshots"] if trace else []
             for line, measure in enumerate(measures):
-                # Epochs of a method with several stages are counted on.
-                points = [(at, each[measure]) for at, each in enumerate(snapshots) if each[measure] is not None]
+                # Epochs are counted on over the stages; a long run's trace leaves some out.
+                points = [(each["epoch"], each[measure]) for each in snapshots if each[measure] is not None]
                 grid[line][column].plot(*_columns(points), **_style(place), label=data.title(row))
             if len(data.rows) == 1:
-                ends = [at for at in range(1, len(snapshots)) if snapshots[at]["stage"] != snapshots[at - 1]["stage"]]
+                pairs = itertools.pairwise(snapshots)
+                ends = [after["epoch"] for before, after in pairs if before["stage"] != after["stage"]]
                 for line in range(len(measures)):
                     for end in ends:
                         grid[line][column].axvline(end - 0.5, color="#999999", linestyle=":", linewidth=0.8)
@@ -99,6 +101,38 @@ def curves(data: FigureData, figure: Figure, measures: Mapping[str, str], x: str
             axes.set_ylabel(words if column == 0 else "")
             axes.set_xlabel(x if line == len(measures) - 1 else "")
             _plain(axes)
+    _legend_below(figure, grid[0][0])
+
+
+def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], columns: int = 4) -> None:
+    """A panel a set and measure, ``columns`` side by side, and a line a row, epoch by epoch.
+
+    ``measures`` come with the words for the axis. Accuracy and NMI are of k-means on the embeddings of all texts: the
+    mean of the seeds, with a band of their deviation. All others are of the traces, which have one seed.
+    """
+    panels = [(name, measure) for name in data.sets for measure in measures]
+    columns = min(columns, len(panels))
+    lines = math.ceil(len(panels) / columns)
+    figure.set_size_inches(1 + 2.6 * columns, 1 + 2.2 * lines)
+    # Panels of one measure can be compared with each other.
+    grid = figure.subplots(lines, columns, squeeze=False, sharey=len(measures) == 1)
+    for spare in list(grid.flat)[len(panels) :]:
+        spare.axis("off")
+    for at, (axes, (name, measure)) in enumerate(zip(grid.flat, panels, strict=False)):
+        for place, row in enumerate(data.rows):
+            points = _epochs(data, row, name, measure)
+            means = [(epoch, statistics.mean(values)) for epoch, values in points]
+            few = {"markevery": max(1, len(points) // 10)}
+            axes.plot(*_columns(means), **_style(place), **few, label=data.title(row))
+            spread = [statistics.stdev(values) if len(values) > 1 else 0.0 for _, values in points]
+            if any(spread):
+                low = [mean - each for (_, mean), each in zip(means, spread, strict=True)]
+                high = [mean + each for (_, mean), each in zip(means, spread, strict=True)]
+                axes.fill_between(_columns(means)[0], low, high, color=COLORS[place % len(COLORS)], alpha=0.2, lw=0)
+        axes.set_title(find_set(name).title, fontsize=9)
+        axes.set_xlabel("epoch" if at + columns >= len(panels) else "")
+        axes.set_ylabel(measures[measure] if len(measures) > 1 or at % columns == 0 else "")
+        _plain(axes)
     _legend_below(figure, grid[0][0])
 
 
@@ -143,6 +177,18 @@ def quality_against_cost(data: FigureData, figure: Figure) -> None:
     axes.set_xlabel("seconds of a fit, mean over the sets (runs share a machine)")
     axes.set_ylabel("ACC, mean over the sets")
     _plain(axes)
+
+
+def _epochs(data: FigureData, row: str, dataset: str, measure: str) -> list[tuple[int, list[float]]]:
+    """The epochs, and the values of all seeds there; a run that stopped early stays where it ended."""
+    if measure in ("accuracy", "nmi"):
+        # One a snapshot, which are taken at the start and after every epoch. Results of older code have none.
+        curves = [[each[measure] for each in run.get("curve", [])] for run in data.runs(row, dataset)]
+        longest = max(map(len, curves), default=0)
+        return [(at, [curve[min(at, len(curve) - 1)] for curve in curves if curve]) for at in range(longest)]
+    trace = data.trace(row, dataset)
+    snapshots: list[dict[str, Any]] = trace["snapshots"] if trace else []
+    return [(each["epoch"], [each[measure]]) for each in snapshots if each[measure] is not None]
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
