@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from coterie.benchmark.rows import find_row
+from coterie.benchmark.sets import EIGHT_SHORT, find_set
 from coterie.benchmark.store import Store
 from coterie.benchmark.tables import FINAL, TRAINED, found_runs
 from coterie.methods.registry import METHODS
@@ -67,27 +68,18 @@ def figures() -> str:
     return "\n".join(lines)
 
 
-SHORT_NAMES = {
-    "agnews": "AgNews",
-    "searchsnippets": "SearchSnippets",
-    "stackoverflow": "StackOverflow",
-    "biomedical": "Biomedical",
-    "googlenews_ts": "GoogleNews-TS",
-    "googlenews_t": "GoogleNews-T",
-    "googlenews_s": "GoogleNews-S",
-    "tweet": "Tweet",
-}
-
-
 SHOWN = ("tfidf", "frozen-kmeans", "frozen-ward", "umap-kmeans", *TRAINED)
 
 
 def papers() -> str:
     """Accuracy of the five papers' methods and of what they must beat, as far as they are measured."""
     records = STORE.records()
-    lines = ["| ACC | seeds | " + " | ".join(SHORT_NAMES.values()) + " |", "|---|---|" + "---|" * len(SHORT_NAMES)]
+    lines = [
+        "| ACC | seeds | " + " | ".join(find_set(name).title for name in EIGHT_SHORT) + " |",
+        "|---|---|" + "---|" * len(EIGHT_SHORT),
+    ]
     for name in SHOWN:
-        runs = [found_runs(find_row(name), dataset, records) for dataset in SHORT_NAMES]
+        runs = [found_runs(find_row(name), dataset, records) for dataset in EIGHT_SHORT]
         if not all(runs):
             continue
         cells = []

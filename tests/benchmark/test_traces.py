@@ -103,3 +103,9 @@ def test_a_run_with_a_trace(tmp_path: Path, tiny_encoder: Path) -> None:
     assert not list(tmp_path.rglob("*.trace.safetensors"))
     store.trace_file(job.name).unlink()
     assert not store.has(job) and store.has(Job(job.row, job.chosen, 0))
+
+
+def test_nothing_moves_where_nothing_is_trained(tmp_path: Path) -> None:
+    job = Job(Row("words", "Words", "bow", {"max_features": 50}), find_set("support"), 0, trace=True)
+    run_jobs([job], Store(tmp_path), device="cpu")
+    assert Store(tmp_path).has(job) and not Store(tmp_path).trace_file(job.name).is_file()

@@ -144,10 +144,11 @@ class _Runner:
         if "error" in answer:
             self.tell(Outcome(job, None, answer["error"]))
             return
+        traced = answer.pop("traced")
         record = self._record(job, answer)
-        if job.trace and record["snapshots"]:
+        if traced:
             arrays = self._trace_arrays(job)
-            self.store.write_trace(job.name, trace_of(arrays, record["snapshots"], self._loaded(job)))
+            self.store.write_trace(job.name, trace_of(arrays, traced, self._loaded(job)))
             arrays.unlink()
         self.store.write(job.name, record)
         self.tell(Outcome(job, record))

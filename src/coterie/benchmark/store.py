@@ -64,8 +64,10 @@ class Store:
         return self.folder / TRACES / f"{name}.json"
 
     def has(self, job: Job) -> bool:
-        traced = self.trace_file(job.name).is_file() or not job.trace
-        return self.run_file(job.name).is_file() and traced
+        """Whether it is done; where a trace is wanted, with it, unless nothing was trained."""
+        if not self.run_file(job.name).is_file():
+            return False
+        return not job.trace or self.trace_file(job.name).is_file() or self.read(job.name).get("snapshots") == []
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
         """Whole or not at all: a run that is killed leaves nothing that looks like a result."""

@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
-    from coterie.training.history import Snapshot
 
 # What is kept of topics: a handful of each of the largest clusters, by their first words.
 MOST_CLUSTERS, MOST_TOPICS, MOST_WORDS = 20, 5, 4
@@ -46,6 +43,7 @@ def main() -> None:
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
     """Fit and save the assignments; what is to be said about the run."""
     from coterie import __version__
+    from coterie.benchmark.traces import save_trace
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
 
@@ -57,7 +55,8 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     _save(model, corpus, held_out, job)
     snapshots = vars(model).get("snapshots_", [])
     return {
-        "snapshots": _traced(corpus, snapshots, job),
+        "snapshots": [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots],
+        "traced": save_trace(Path(job["trace"]), corpus, snapshots) if job["trace"] and snapshots else [],
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
         "seconds": {"fit": seconds, **model.timings_},
@@ -98,15 +97,6 @@ def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dic
     epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
     if epochs:
         write_partitions(Path(job["epochs"]), {"epochs": np.stack(epochs)})
-
-
-def _traced(corpus: Corpus, snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the snapshots are, of a trace or of all epochs."""
-    from coterie.benchmark.traces import save_trace
-
-    if job["trace"] and snapshots:
-        return save_trace(Path(job["trace"]), corpus, snapshots)
-    return [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots]
 
 
 def _topics(model: ClusteringMethod) -> list[dict[str, Any]]:
