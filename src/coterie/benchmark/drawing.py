@@ -6,6 +6,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from coterie.benchmark.rendering import MEASURES
@@ -22,10 +23,21 @@ COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb
 MARKERS = "osD^vP*X"
 
 
-def bars(data: FigureData, figure: Figure, measure: str = "accuracy", answer: str = "final") -> None:
-    """A group of bars a set, a bar a row, with the deviation between seeds."""
-    figure.set_size_inches(1.2 + 1.2 * len(data.sets), 3.4)
-    axes = figure.subplots()
+def bars(data: FigureData, figure: Figure, measure: str | Sequence[str] = "accuracy", answer: str = "final") -> None:
+    """A group of bars a set, a bar a row, with the deviation between seeds; a panel a measure."""
+    measures = (measure,) if isinstance(measure, str) else measure
+    figure.set_size_inches(1.2 + 1.2 * len(data.sets), 1.0 + 2.4 * len(measures))
+    panels = figure.subplots(len(measures), squeeze=False, sharex=True)[:, 0]
+    for axes, each in zip(panels, measures, strict=True):
+        _bars_of(data, axes, each, answer)
+    names = [find_set(name).title for name in data.sets]
+    panels[-1].set_xticks(range(len(data.sets)), names, rotation=20, ha="right")
+    panels[0].legend(
+        frameon=False, fontsize=8, ncols=min(4, len(data.rows)), loc="lower center", bbox_to_anchor=(0.5, 1.0)
+    )
+
+
+def _bars_of(data: FigureData, axes: Axes, measure: str, answer: str) -> None:
     width = 0.8 / len(data.rows)
     for place, row in enumerate(data.rows):
         found = [data.scores(row, name, measure, answer) for name in data.sets]
@@ -34,15 +46,13 @@ def bars(data: FigureData, figure: Figure, measure: str = "accuracy", answer: st
             [at + (place - (len(data.rows) - 1) / 2) * width for at, _ in there],
             [statistics.mean(values) for _, values in there],
             width,
-            yerr=[statistics.stdev(values) if len(values) > 1 else 0.0 for _, values in there],
+            yerr=[_deviation(values) for _, values in there],
             color=COLORS[place % len(COLORS)],
             label=data.title(row),
             error_kw={"elinewidth": 0.8},
         )
-    axes.set_xticks(range(len(data.sets)), [find_set(name).title for name in data.sets], rotation=20, ha="right")
     axes.set_ylabel(MEASURES.get(measure, measure))
     _plain(axes)
-    axes.legend(frameon=False, fontsize=8, ncols=min(4, len(data.rows)), loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def over_setting(
@@ -74,10 +84,46 @@ def over_setting(
     _legend_below(figure, grid[0][0])
 
 
-def curves(data: FigureData, figure: Figure, measures: Mapping[str, str], x: str = "epoch") -> None:
+def over_shared_setting(
+    data: FigureData, figure: Figure, setting: str, lines: Mapping[str, Mapping[str, float]], measure: str = "accuracy"
+) -> None:
+    """A panel a set: how a score changes with a setting that several kinds of rows have, with the deviation between
+    seeds.
+
+    ``lines`` name a kind and give the value that each of its rows stands for.
+    """
+    figure.set_size_inches(1 + 2.6 * len(data.sets), 3.4)
+    panels = figure.subplots(1, len(data.sets), squeeze=False)[0]
+    for place, (words, values) in enumerate(lines.items()):
+        there = any(data.scores(row, name, measure) for row in values for name in data.sets)
+        for axes, name in zip(panels, data.sets, strict=True):
+            found = [(x, data.scores(row, name, measure)) for row, x in values.items()]
+            points = sorted((x, statistics.mean(scores), _deviation(scores)) for x, scores in found if scores)
+            x, y, deviations = zip(*points, strict=True) if points else ((), (), ())
+            axes.errorbar(
+                x, y, deviations, **_style(place), elinewidth=0.8, label=words if there else f"{words} (not run)"
+            )
+    for axes, name in zip(panels, data.sets, strict=True):
+        axes.set_title(find_set(name).title, fontsize=9)
+        axes.set_xlabel(setting)
+        axes.set_xticks(sorted({x for values in lines.values() for x in values.values()}))
+        _plain(axes)
+    panels[0].set_ylabel(MEASURES.get(measure, measure))
+    _legend_below(figure, panels[0], columns=2)
+
+
+def curves(
+    data: FigureData,
+    figure: Figure,
+    measures: Mapping[str, str],
+    x: str = "epoch",
+    *,
+    dashed: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """A panel a set and measure, a line a row: what happened while it was trained, from the traces.
 
-    ``measures`` are those of a trace, with the words for the axis; the ends of stages are dotted lines.
+    ``measures`` are those of a trace, with the words for the axis; ``dashed`` gives a measure another one to stand in
+    its panel. The ends of stages are dotted lines.
     """
     figure.set_size_inches(1 + 2.6 * len(data.sets), 0.6 + 2.2 * len(measures))
     grid = figure.subplots(len(measures), len(data.sets), squeeze=False)
@@ -89,6 +135,10 @@ def curves(data: FigureData, figure: Figure, measures: Mapping[str, str], x: str
                 # Epochs are counted on over the stages; a long run's trace leaves some out.
                 points = [(each["epoch"], each[measure]) for each in snapshots if each[measure] is not None]
                 grid[line][column].plot(*_columns(points), **_style(place), label=data.title(row))
+                other = dashed.get(measure, "")
+                points = [(each["epoch"], each[other]) for each in snapshots if each.get(other) is not None]
+                if points:
+                    grid[line][column].plot(*_columns(points), **_style(place), linestyle="--")
             if len(data.rows) == 1:
                 pairs = itertools.pairwise(snapshots)
                 ends = [after["epoch"] for before, after in pairs if before["stage"] != after["stage"]]
@@ -210,9 +260,13 @@ def _plain(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _legend_below(figure: Figure, axes: Axes) -> None:
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def _legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
     handles, words = axes.get_legend_handles_labels()
     # In inches, of letters of this size; a legend wider than the figure would be cut off.
     widest = 0.6 + 0.065 * max(map(len, words), default=0)
-    columns = max(1, min(4, len(words), int(figure.get_figwidth() / widest)))
+    columns = max(1, min(columns, len(words), int(figure.get_figwidth() / widest)))
     figure.legend(handles, words, frameon=False, fontsize=8, ncols=columns, loc="outside lower center")

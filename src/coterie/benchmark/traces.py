@@ -82,8 +82,8 @@ def measures(
 
     ``accuracy`` and ``nmi`` of the clusters, and their ``silhouette`` and ``dunn``; ``silhouette_classes`` of the true
     classes. ``within`` and ``between`` are of the true classes: the mean distance to the own centre, and that of a
-    centre to the closest other one. ``cosine_same`` and ``cosine_other`` are the mean cosine of two texts of one class,
-    and of two.
+    centre to the closest other one; ``within_clusters`` and ``between_clusters`` are the same of the clusters.
+    ``cosine_same`` and ``cosine_other`` are the mean cosine of two texts of one class, and of two.
     """
     import numpy as np
 
@@ -96,6 +96,7 @@ def measures(
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     cosines, same = units @ units.T, classes[:, None] == classes[None, :]
     apart = len(np.unique(labels[labels >= 0])) > 1
+    of_clusters = cluster_distances(vectors, labels) if apart else None
     found = {
         "accuracy": 100 * scores.accuracy,
         "nmi": 100 * scores.nmi,
@@ -104,6 +105,8 @@ def measures(
         "dunn": dunn(vectors, labels) if apart else None,
         "within": distances.mean_intra,
         "between": distances.mean_inter,
+        "within_clusters": of_clusters.mean_intra if of_clusters else None,
+        "between_clusters": of_clusters.mean_inter if of_clusters else None,
         "cosine_same": float(cosines[same & ~np.eye(len(classes), dtype=bool)].mean()),
         "cosine_other": float(cosines[~same].mean()),
     }
