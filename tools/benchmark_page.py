@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from coterie.benchmark.drawing import COST_SET
 from coterie.benchmark.figures import FigureData, FigureSpec, all_figures, draw_figure
 from coterie.benchmark.marks import p_values
 from coterie.benchmark.published import Published, published_figures
@@ -80,6 +81,8 @@ def there(figure: FigureSpec) -> bool:
     data = FigureData(STORE, figure.rows, figure.sets)
     rows = [row for row in figure.rows if not data.missing(row)]
     wanted = [(row, name) for row in rows for name in figure.sets]
+    if figure.name == "cost" and not any(data.seconds_alone(row, COST_SET) for row in rows):
+        return False
     return all(data.trace(*each) is not None if figure.traced else data.runs(*each) for each in wanted)
 
 

@@ -53,6 +53,19 @@ def _drawn(store: Store, draw: Any, rows: tuple[str, ...], sets: tuple[str, ...]
     return figure
 
 
+def test_cost_is_of_runs_that_were_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for dataset in find_figure("cost").sets:
+        for row in ("tfidf", "bow"):
+            _stored(store, row, dataset, 0, 40.0)
+    for seed, at_once, seconds in ((5, 1, 3.0), (6, 16, 90.0)):
+        name = _stored(store, "tfidf", "stackoverflow", seed, 10.0)
+        store.write(name, {**store.read(name), "runs_at_once": at_once, "seconds": {"fit": seconds}})
+    figure = _drawn(store, find_figure("cost").draw, ("tfidf", "bow"), find_figure("cost").sets)
+    points = [tuple(each.get_offsets()[0]) for each in figure.axes[0].collections]
+    assert points == [(3.0, 40.0)]  # the other row was never timed, and a seed beyond the tables counts in no mean
+
+
 def test_bars_are_the_means_of_the_seeds(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for seed, value in enumerate((40.0, 44.0)):

@@ -50,6 +50,11 @@ class FigureData:
         found = self.scores(row, dataset, measure, answer)
         return statistics.mean(found) if found else None
 
+    def seconds_alone(self, row: str, dataset: str) -> list[float]:
+        """Of fits that had the machine to themselves, with any seed."""
+        alone = [run for run in self._records.values() if run.get("runs_at_once") == 1]
+        return [run["seconds"]["fit"] for run in alone if (run["row"], run["dataset"]) == (row, dataset)]
+
     def trace(self, row: str, dataset: str) -> dict[str, Any] | None:
         """Of the first seed that has one (see :mod:`coterie.benchmark.traces`)."""
         for name in run_names(find_row(row), dataset):
@@ -140,4 +145,5 @@ def _own_figures() -> tuple[FigureSpec, ...]:
     from coterie.benchmark.drawing import quality_against_cost
 
     rows = (FROZEN, "tfidf", "frozen-ward", "umap-kmeans", "dec-embedding", "idec-embedding", "rstc", "tsdae", *TRAINED)
-    return (FigureSpec("cost", "Quality against cost, eight short-text sets", rows, EIGHT_SHORT, quality_against_cost),)
+    title = "Quality on eight short-text sets against the cost of one of them"
+    return (FigureSpec("cost", title, rows, EIGHT_SHORT, quality_against_cost),)

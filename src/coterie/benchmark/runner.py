@@ -168,6 +168,8 @@ class _Runner:
             "date": datetime.now(UTC).date().isoformat(),
             "source_digest": source_digest(find_method(job.row.method).target.split(":")[0]),
             **answer,
+            # The seconds of runs that share a machine are longer than they need be.
+            "runs_at_once": self.at_once,
             "scores": scores_of(data, assignments),
             "curve": curve_of(data, assignments["epochs"]) if "epochs" in assignments else [],
         }
