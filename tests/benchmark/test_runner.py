@@ -117,8 +117,8 @@ def test_a_fitting_process_is_told_texts_alone(tmp_path: Path, monkeypatch: pyte
     _run(tmp_path / "out", Job(QUICK, SUPPORT, 0))
     assert "COTERIE_DATA" not in seen[0] and "PATH" in seen[0]
     assert set(told[0]) - {"content"} == {
-        "method", "settings", "n_clusters", "seed", "device", "texts", "assignments", "epochs", "reclustered",
-        "trace",
+        "method", "settings", "n_clusters", "seed", "device", "texts", "assignments", "epochs", "reclustered", "trace",
+        "ranks",
     }  # fmt: skip
     assert told[0]["content"] == {"texts": list(load_set(SUPPORT).texts), "held_out": []}
 

@@ -103,7 +103,8 @@ def draw_figure(spec: FigureSpec, store: Store, path: Path) -> None:
     from matplotlib.figure import Figure
 
     data = FigureData(store, spec.rows, spec.sets)
-    if not any(data.runs(row, dataset) for row in spec.rows for dataset in spec.sets):
+    there = data.trace if spec.traced else data.runs
+    if not any(there(row, dataset) for row in spec.rows for dataset in spec.sets):
         raise InputError(f"{store.folder} has no run of this figure yet: coterie benchmark run --figure {spec.name}")
     # The same data give the same file.
     with matplotlib.rc_context({"svg.hashsalt": spec.name, "svg.fonttype": "none", "font.size": 9}):

@@ -27,6 +27,8 @@ def p_values(
     """
     from coterie.evaluation.significance import holm
 
+    if FINAL not in spec.answers:
+        return {}  # other answers carry no marks
     records, kept = store.records(), _kept(store)
     found: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:

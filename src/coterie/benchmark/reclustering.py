@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from coterie.benchmark.partitions import ON
+from coterie.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,20 +27,70 @@ TITLES = {
 }
 # The paper's IDEC and UMAP have one dimension more than there are clusters.
 LAYERS = "500-500-2000-{}"
+IDEC_EPOCHS, IDEC_BATCH, IDEC_RATE = 150, 256, 1e-4
 
 
-def recluster(name: str, corpus: Corpus, vectors: Any, n_clusters: int, seed: int, device: str) -> NDArray[np.int64]:
-    """Labels of all rows by the clustering ``name`` of the vectors of the rows, dense or sparse."""
-    from coterie.clustering.umap_reduction import umap_reduced
-    from coterie.methods.baselines.frozen import FrozenEncoder
-    from coterie.methods.baselines.idec import IDEC
+@dataclass(frozen=True)
+class Reclustered:
+    """Labels of all rows and seconds by the name of the answer (``on_umap``), and what was left out and why."""
 
-    if hasattr(vectors, "toarray"):
-        vectors = vectors.toarray()
-    common: dict[str, Any] = {"device": device, "random_state": seed}
-    if name.endswith("idec"):
-        if name == "umap-idec":
-            vectors = umap_reduced(vectors, n_clusters + 1, seed)
-        layers = LAYERS.format(n_clusters + 1)
-        return IDEC(n_clusters, layers=layers, **common).fit(corpus, embeddings=vectors).labels_
-    return FrozenEncoder(n_clusters, clusterer=name, **common).fit(corpus, embeddings=vectors).labels_
+    partitions: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def recluster(
+    names: Sequence[str], corpus: Corpus, vectors: Any, n_clusters: int, seed: int, device: str
+) -> Reclustered:
+    """Cluster the vectors of the rows, dense or sparse, by each of ``names``.
+
+    One that cannot be had here, for want of a package or because the set is too large for it, is noted and left out:
+    the others are worth keeping.
+    """
+    found = Reclustered()
+    clusterings = _Clusterings(corpus, vectors, n_clusters, {"device": device, "random_state": seed})
+    for name in names:
+        began = time.perf_counter()
+        try:
+            found.partitions[f"{ON}{name}"] = clusterings.labels(name)
+        except (MissingExtraError, InputError) as error:
+            found.notes.append(f"{TITLES[name]} was left out: {error}")
+        else:
+            found.seconds[f"{ON}{name}"] = time.perf_counter() - began
+    return found
+
+
+class _Clusterings:
+    """Clusterings of the same vectors, which UMAP makes smaller once for all that ask for it."""
+
+    def __init__(self, corpus: Corpus, vectors: Any, n_clusters: int, common: dict[str, Any]) -> None:
+        from scipy.sparse import issparse
+
+        self._corpus, self._n_clusters, self._common = corpus, n_clusters, common
+        self._vectors = vectors.toarray() if issparse(vectors) else vectors
+        self._small: NDArray[np.float32] | None = None
+
+    def labels(self, name: str) -> NDArray[np.int64]:
+        from coterie.methods.baselines.frozen import FrozenEncoder
+        from coterie.methods.baselines.idec import IDEC
+
+        reduced = name.startswith("umap")
+        vectors = self._reduced() if reduced else self._vectors
+        k, corpus = self._n_clusters, self._corpus
+        if not name.endswith("idec"):
+            clusterer = "kmeans" if reduced else name
+            return FrozenEncoder(k, clusterer=clusterer, **self._common).fit(corpus, embeddings=vectors).labels_
+        steps = IDEC_EPOCHS * -(-len(corpus.distinct) // IDEC_BATCH)
+        paper: dict[str, Any] = {"max_steps": steps, "batch_size": IDEC_BATCH, "learning_rate": IDEC_RATE}
+        model = IDEC(k, layers=LAYERS.format(k + 1), **paper, **self._common)
+        return model.fit(corpus, embeddings=vectors).labels_
+
+    def _reduced(self) -> NDArray[np.float32]:
+        from coterie.clustering.umap_reduction import umap_reduced
+        from coterie.methods.given import vectors_by_text
+
+        if self._small is None:
+            distinct = vectors_by_text(self._vectors, self._corpus)
+            small = umap_reduced(distinct, self._n_clusters + 1, self._common["random_state"])
+            self._small = self._corpus.expand(small, 0.0)
+        return self._small

@@ -9,7 +9,16 @@ from collections.abc import Callable
 
 from coterie.benchmark.tables import Cell, Table
 
-MEASURES = {"accuracy": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity"}
+MEASURES = {
+    "accuracy": "ACC",
+    "nmi": "NMI",
+    "ari": "ARI",
+    "purity": "purity",
+    "map": "MAP",
+    "mrr": "MRR",
+    "cosine_same": "cosine × 100, two texts of one class",
+    "cosine_other": "cosine × 100, two texts of two classes",
+}
 LEGEND = (
     "Measured: mean ± deviation between seeds, in percent, all-MiniLM-L6-v2. In brackets what the papers report, with "
     "other encoders, and how far the measured mean is from it. ↑ and ↓: better or worse than k-means on the frozen "

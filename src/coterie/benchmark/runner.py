@@ -16,12 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from coterie.benchmark.partitions import ON
 from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.scoring import curve_of, scores_of
 from coterie.benchmark.sets import Loaded, load_set
 from coterie.benchmark.source import source_digest
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.traces import trace_of
+from coterie.benchmark.traces import ranking_scores, trace_of
 from coterie.encoders.device import usable_cores
 from coterie.methods.registry import find_method
 
@@ -125,7 +126,8 @@ class _Runner:
             "assignments": str(self.store.assignment_file(job.name).resolve()),
             "epochs": str(self.store.epochs_file(job.name).resolve()),
             "reclustered": job.row.reclustered,
-            "trace": str(self._trace_arrays(job)) if job.trace else "",
+            "trace": str(self._trace_arrays(job)) if job.trace or data.questions else "",
+            "ranks": bool(data.questions),
         }
         assert process.stdin is not None
         # One that has died meanwhile gives no answer, and is told of there.
@@ -144,17 +146,21 @@ class _Runner:
         if "error" in answer:
             self.tell(Outcome(job, None, answer["error"]))
             return
-        traced = answer.pop("traced")
+        traced, arrays = answer.pop("traced"), self._trace_arrays(job)
         record = self._record(job, answer)
         if traced:
-            arrays = self._trace_arrays(job)
-            self.store.write_trace(job.name, trace_of(arrays, traced, self._loaded(job)))
+            trace = trace_of(arrays, traced, self._loaded(job))
+            self.store.write_trace(job.name, trace)
             arrays.unlink()
+            if job.chosen.ranking:
+                record["scores"] = ranking_scores(trace)
         self.store.write(job.name, record)
         self.tell(Outcome(job, record))
 
     def _record(self, job: Job, answer: dict[str, Any]) -> dict[str, Any]:
         data, assignments = self._loaded(job), self.store.assignments(job.name)
+        scores = {} if data.questions else scores_of(data, assignments)
+        curve = curve_of(data, assignments["epochs"]) if "epochs" in assignments and not data.questions else []
         return {
             "row": job.row.name,
             "method": job.row.method,
@@ -170,8 +176,8 @@ class _Runner:
             **answer,
             # The seconds of runs that share a machine are longer than they need be.
             "runs_at_once": self.at_once,
-            "scores": scores_of(data, assignments),
-            "curve": curve_of(data, assignments["epochs"]) if "epochs" in assignments else [],
+            "scores": scores,
+            "curve": curve,
         }
 
     def _loaded(self, job: Job) -> Loaded:
@@ -194,12 +200,17 @@ class _Runner:
 def expected_seconds(job: Job, n_texts: int, store: Store) -> float:
     """The longest of the same row on the same set; else of the row, by the number of texts; else a guess."""
     like = [store.read(name) for name in store.names() if name.startswith(f"{job.row.name}.")]
-    same = [run["seconds"]["fit"] for run in like if run["dataset"] == job.chosen.name]
+    same = [_seconds(run) for run in like if run["dataset"] == job.chosen.name]
     if same:
-        return float(max(same))
+        return max(same)
     if like:
-        return float(max(run["seconds"]["fit"] / run["texts"] for run in like)) * n_texts
+        return max(_seconds(run) / run["texts"] for run in like) * n_texts
     return UNKNOWN_SECONDS + UNKNOWN_A_THOUSAND * n_texts / 1000
+
+
+def _seconds(run: dict[str, Any]) -> float:
+    """Of the fit, and of other clusterings after it."""
+    return float(sum(seconds for name, seconds in run["seconds"].items() if name == "fit" or name.startswith(ON)))
 
 
 def _new_process(at_once: int) -> subprocess.Popen[str]:

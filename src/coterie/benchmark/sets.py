@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,8 @@ class BenchmarkSet:
         A method is asked for so many times the right number of clusters.
     held_out:
         So large a part of the texts is not fitted on, and assigned afterwards by ``predict``.
+    ranking:
+        Questions with candidates to rank, and no classes: so many clusters are asked for.
     tuning:
         For choosing settings; in no table.
     """
@@ -69,6 +72,7 @@ class BenchmarkSet:
     imbalance: float = 1.0
     clusters: float = 1.0
     held_out: float = 0.0
+    ranking: int | None = None
     tuning: bool = False
 
     @property
@@ -96,6 +100,8 @@ SETS: tuple[BenchmarkSet, ...] = (
     BenchmarkSet("yelp5_balanced", LONG),
     BenchmarkSet("bbc_sentences", LONG, first_of_document=10),
     BenchmarkSet("agnews_raw32k", LONG),
+    # As many clusters as most sets of ClusterBERT have.
+    BenchmarkSet("semeval2016_cqa", LONG, ranking=20),
     BenchmarkSet("snips", tuning=True),
     BenchmarkSet("twentynews_subject", tuning=True),
     BenchmarkSet("dblp", tuning=True),
@@ -125,6 +131,15 @@ def find_set(name: str) -> BenchmarkSet:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A text of a ranking set, and which of its candidates are relevant; texts by their place in the set."""
+
+    text: int
+    candidates: tuple[int, ...]
+    relevant: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
 class Loaded:
     """Texts and labels of a set.
 
@@ -138,6 +153,8 @@ class Loaded:
         Of the texts in their order, those held out included.
     held_out, held_out_labels:
         What is assigned afterwards.
+    questions:
+        Of a ranking set, in place of labels.
     """
 
     texts: tuple[str, ...]
@@ -146,14 +163,17 @@ class Loaded:
     sha256: str
     held_out: tuple[str, ...] = ()
     held_out_labels: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
 
 
 def load_set(chosen: BenchmarkSet) -> Loaded:
-    """The rows of ``chosen`` that carry a label."""
+    """The rows of ``chosen`` that carry a label; all texts of a ranking set, each once."""
     import numpy as np
 
-    from coterie.datasets.loading import load_dataset
+    from coterie.datasets.loading import load_dataset, load_table
 
+    if chosen.ranking is not None:
+        return _ranking(load_table(chosen.source), chosen.ranking)
     data = load_dataset(chosen.source, split=chosen.split)
     rows = [row for row, label in enumerate(data.labels) if label is not None]
     if chosen.first_of_document is not None:
@@ -166,15 +186,36 @@ def load_set(chosen: BenchmarkSet) -> Loaded:
         rows = _uneven(generator.permutation(rows).tolist(), data.labels, chosen.imbalance)
     apart = sorted(generator.permutation(rows)[: round(chosen.held_out * len(rows))].tolist())
     fitted = sorted(set(rows) - set(apart))
-    everything = json.dumps([data.texts[row] for row in (*fitted, *apart)])
     return Loaded(
         tuple(data.texts[row] for row in fitted),
         tuple(str(data.labels[row]) for row in fitted),
         max(2, round(chosen.clusters * len({data.labels[row] for row in fitted}))),
-        hashlib.sha256(everything.encode()).hexdigest(),
+        _digest([data.texts[row] for row in (*fitted, *apart)]),
         tuple(data.texts[row] for row in apart),
         tuple(str(data.labels[row]) for row in apart),
     )
+
+
+def _ranking(columns: Mapping[str, tuple[str, ...]], n_clusters: int) -> Loaded:
+    """Rows are questions with one candidate each; those of a question have the same ``qid``."""
+    texts = tuple(dict.fromkeys((*columns["question"], *columns["candidate"])))
+    place = {text: i for i, text in enumerate(texts)}
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(columns["qid"]):
+        rows.setdefault(name, []).append(row)
+    questions = tuple(
+        Question(
+            place[columns["question"][of_one[0]]],
+            tuple(place[columns["candidate"][row]] for row in of_one),
+            tuple(columns["label"][row] == "1" for row in of_one),
+        )
+        for of_one in rows.values()
+    )
+    return Loaded(texts, (), n_clusters, _digest(texts), questions=questions)
+
+
+def _digest(texts: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
 
 
 def _first_of_document(rows: list[int], documents: Any, labels: Any, most: int) -> list[int]:

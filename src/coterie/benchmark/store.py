@@ -37,8 +37,9 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its files: row, set, seed, protocol and settings."""
-        told = json.dumps(self.settings, sort_keys=True, default=str)
+        """Of its files: row, set, seed, protocol and settings, other clusterings included."""
+        more = {"reclustered": self.row.reclustered} if self.row.reclustered else {}
+        told = json.dumps({**self.settings, **more}, sort_keys=True, default=str)
         digest = hashlib.sha256(told.encode()).hexdigest()[:8]
         return f"{self.row.name}.{self.chosen.name}.s{self.seed}.p{PROTOCOL}.{digest}"
 

@@ -20,6 +20,8 @@ FROZEN = "frozen-kmeans"
 TRAINED = ("sccl", "aecl", "deccrl", "clusterbert", "uftc")
 # The answer that is printed, and that for texts kept from the fit.
 FINAL, HELD_OUT = "final", "held_out"
+# Before the name of a stage whose end is shown.
+AT = "at_"
 ANSWER_TITLES = {HELD_OUT: "texts held out", "head": "its head", "kmeans": "k-means on its embeddings"}
 
 
@@ -35,7 +37,8 @@ class TableSpec:
         The tables it stands beside: paper and number.
     answers:
         Which partitions of a run are scored, each on a line of its own: ``final``, ``head``, ``kmeans``, ``held_out``,
-        or another clustering of the same embeddings (``on_umap``).
+        or another clustering of the same embeddings (``on_umap``). ``at_start`` and ``at_hardening`` are moments of a
+        trace, the end of a stage, with the measures that a trace has.
     remark:
         Printed under it.
     """
@@ -48,6 +51,11 @@ class TableSpec:
     rows: tuple[str, ...] = tuple(row.name for row in ROWS)
     answers: tuple[str, ...] = (FINAL,)
     remark: str = ""
+
+    @property
+    def traced(self) -> bool:
+        """Whether it shows moments of traces."""
+        return any(answer.startswith(AT) for answer in self.answers)
 
 
 TABLES: tuple[TableSpec, ...] = (
@@ -152,6 +160,8 @@ class Cell:
         Whether the runs stand on more than one state of the code.
     p_value:
         Of the difference to ``frozen``, corrected for the other rows; ``None`` where it was not computed.
+    traced_by:
+        The table whose runs leave the traces it stands on, if it does.
     """
 
     line: Line
@@ -165,6 +175,7 @@ class Cell:
     mixed: bool = False
     p_value: float | None = None
     missing: str = ""
+    traced_by: str = ""
 
     @property
     def mean(self) -> float | None:
@@ -192,6 +203,8 @@ class Cell:
 
     @property
     def command(self) -> str:
+        if self.traced_by:
+            return f"coterie benchmark run --table {self.traced_by} --seeds 0-4"
         return f"coterie benchmark run --methods {self.line.row.name} --datasets {self.dataset} --seeds 0-4"
 
 
@@ -219,7 +232,7 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
                     line,
                     dataset,
                     measure,
-                    _values(runs, line.answer, measure),
+                    _moments(store, line, dataset, measure) if spec.traced else _values(runs, line.answer, measure),
                     _mean(runs, "frozen", measure),
                     _mean(runs, "oracle", measure),
                     reported(line, dataset, measure, spec.papers),
@@ -227,6 +240,7 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
                     len({run["source_digest"] for run in runs}) > 1,
                     (p_values or {}).get((line.row.name, dataset)) if marked else None,
                     line.row.missing,
+                    spec.name if spec.traced else "",
                 )
     there = {key for (key, _, _), cell in cells.items() if cell.values}
     return Table(spec, tuple(line for line in lines if line.row.missing or line.key in there), cells)
@@ -235,8 +249,15 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
 def table_jobs(spec: TableSpec, seeds: Sequence[int]) -> list[Job]:
     """The runs a table stands on, seed by seed; of rows that cannot be run here none."""
     rows = [row for row in dict.fromkeys((FROZEN, *spec.rows)) if find_row(row).runs_here]
+    if spec.traced:
+        rows = [row for row in rows if row in spec.rows]  # a trace has its own start to compare with
     wanted = [(seed, find_row(row)) for seed in seeds for row in rows]
-    return [Job(row, find_set(name), seed) for seed, row in wanted if row.chance or seed == 0 for name in spec.sets]
+    return [
+        Job(row, find_set(name), seed, trace=spec.traced)
+        for seed, row in wanted
+        if row.chance or seed == 0
+        for name in spec.sets
+    ]
 
 
 def found_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -269,12 +290,25 @@ def reported(line: Line, dataset: str, measure: str, papers: Sequence[tuple[str,
 def _answer_title(answer: str) -> str:
     from coterie.benchmark.reclustering import TITLES
 
+    if answer.startswith(AT):
+        stage = answer.removeprefix(AT)
+        return "before training" if stage == "start" else f"after {stage}"
     return TITLES[answer.removeprefix(ON)] if answer.startswith(ON) else ANSWER_TITLES[answer]
 
 
 def _values(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> tuple[float, ...]:
     scores = [run["scores"].get(answer) for run in runs]
-    return tuple(each[measure] for each in scores if each is not None)
+    return tuple(each[measure] for each in scores if each is not None and measure in each)
+
+
+def _moments(store: Store, line: Line, dataset: str, measure: str) -> tuple[float, ...]:
+    """What the traces of a row say about the end of a stage; cosines in percent, as all else in a table."""
+    from coterie.benchmark.traces import at_stage
+
+    names = [name for name in run_names(line.row, dataset) if store.trace_file(name).is_file()]
+    found = [at_stage(store.read_trace(name), line.answer.removeprefix(AT)) for name in names]
+    scale = 100 if measure.startswith("cosine") else 1
+    return tuple(scale * each[measure] for each in found if each is not None)
 
 
 def _mean(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> float | None:

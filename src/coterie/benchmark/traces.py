@@ -1,7 +1,8 @@
 """How the embeddings of some texts moved while a method was trained: what the papers' curves and maps show.
 
 A fitting process saves the embeddings of a fixed sample of texts at every snapshot, and their maps; it knows no labels.
-What labels say about them is computed afterwards, and only that is kept.
+What labels say about them is computed afterwards, and only that is kept. Of a ranking set all texts are saved, and how
+well their embeddings rank is kept.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.sets import Loaded
+from coterie.benchmark.sets import Loaded, Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,20 +26,23 @@ SAMPLE, SAMPLE_SEED = 1_000, 0
 FIRST_MAPS = 5
 # Snapshots of a trace at most, evenly over the training: what is saved on the way grows with them.
 MOST_SNAPSHOTS = 40
+RANKING_MEASURES = ("map", "mrr")
 
 
-def save_trace(path: Path, corpus: Corpus, snapshots: Sequence[Snapshot]) -> list[dict[str, Any]]:
-    """Save the sample's embeddings and maps; what the snapshots are."""
+def save_trace(
+    path: Path, corpus: Corpus, snapshots: Sequence[Snapshot], *, whole: bool = False
+) -> list[dict[str, Any]]:
+    """Save the sample's embeddings and maps, or with ``whole`` the embeddings of all texts; what the snapshots are."""
     import numpy as np
     from safetensors.numpy import save_file
 
-    rows = sampled_rows(len(corpus))
+    rows = np.arange(len(corpus)) if whole else sampled_rows(len(corpus))
     places = corpus.distinct_index[rows]
     rows, places = rows[places >= 0], places[places >= 0]  # an empty text has no embedding
     chosen = _chosen(snapshots)
     vectors = np.stack([snapshots[place].embeddings[places] for place in chosen])
-    mapped = _mapped([snapshots[place] for place in chosen])
-    maps = np.stack([_map(vectors[place]) for place in mapped])
+    mapped = [] if whole else _mapped([snapshots[place] for place in chosen])
+    maps = np.stack([_map(vectors[place]) for place in mapped]) if mapped else np.zeros((0, 2), np.float32)
     labels = np.stack([snapshots[place].labels[places] for place in chosen])
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {"vectors": vectors.astype(np.float16), "maps": maps, "labels": labels, "rows": rows}
@@ -63,6 +67,10 @@ def trace_of(path: Path, snapshots: Sequence[dict[str, Any]], data: Loaded) -> d
     from safetensors.numpy import load_file
 
     arrays = load_file(path)
+    if data.questions:
+        told_with = zip(snapshots, arrays["vectors"], strict=True)
+        found = [{**told, **ranking_measures(vectors, data.questions)} for told, vectors in told_with]
+        return {"texts": len(data.texts), "questions": len(data.questions), "snapshots": found}
     names = sorted(set(data.labels))
     classes = np.array([names.index(data.labels[row]) for row in arrays["rows"]])
     maps = iter(arrays["maps"])
@@ -73,6 +81,24 @@ def trace_of(path: Path, snapshots: Sequence[dict[str, Any]], data: Loaded) -> d
             each["map"] = np.round(next(maps), 2).tolist()
         found.append(each)
     return {"texts": len(classes), "classes": classes.tolist(), "class_names": names, "snapshots": found}
+
+
+def ranking_measures(vectors: NDArray[np.floating[Any]], questions: Sequence[Question]) -> dict[str, float]:
+    """``map`` and ``mrr`` in percent of candidates ranked by their cosine with the question; one vector a text."""
+    import numpy as np
+
+    from coterie.evaluation.ranking import evaluate_ranking
+
+    units = _units(vectors.astype(np.float64))
+    near = [(units[list(each.candidates)] @ units[each.text], each.relevant) for each in questions]
+    scores = evaluate_ranking(near)
+    return {"map": round(100 * scores.map, 3), "mrr": round(100 * scores.mrr, 3)}
+
+
+def ranking_scores(trace: dict[str, Any]) -> dict[str, dict[str, float] | None]:
+    """Of a run on a ranking set: where it started and where it ended, in the place of scores of partitions."""
+    first, last = ({name: trace["snapshots"][at][name] for name in RANKING_MEASURES} for at in (0, -1))
+    return {"frozen": first, "head": None, "kmeans": None, "final": last, "oracle": None}
 
 
 def measures(
@@ -93,7 +119,7 @@ def measures(
     from coterie.validity.silhouette import silhouette
 
     scores, distances = evaluate(classes.tolist(), labels), cluster_distances(vectors, classes)
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    units = _units(vectors)
     cosines, same = units @ units.T, classes[:, None] == classes[None, :]
     apart = len(np.unique(labels[labels >= 0])) > 1
     of_clusters = cluster_distances(vectors, labels) if apart else None
@@ -111,6 +137,19 @@ def measures(
         "cosine_other": float(cosines[~same].mean()),
     }
     return {name: None if value is None else round(value, 5) for name, value in found.items()}
+
+
+def at_stage(trace: dict[str, Any], stage: str) -> dict[str, Any] | None:
+    """The snapshot at the end of a stage; ``start`` is before the first."""
+    of_stage = [each for each in trace["snapshots"] if each["stage"] == stage]
+    return of_stage[-1] if of_stage else None
+
+
+def _units(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    units: NDArray[np.float64] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return units
 
 
 def _chosen(snapshots: Sequence[Snapshot]) -> list[int]:

@@ -19,8 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coterie.benchmark.reclustering import Reclustered
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
+    from coterie.training.history import Snapshot
 
 # What is kept of topics: a handful of each of the largest clusters, by their first words.
 MOST_CLUSTERS, MOST_TOPICS, MOST_WORDS = 20, 5, 4
@@ -43,7 +47,6 @@ def main() -> None:
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
     """Fit and save the assignments; what is to be said about the run."""
     from coterie import __version__
-    from coterie.benchmark.traces import save_trace
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
 
@@ -52,18 +55,18 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     began = time.perf_counter()
     model.fit(corpus)
     seconds = time.perf_counter() - began
-    _save(model, corpus, held_out, job)
+    others = _save(model, corpus, held_out, job)
     snapshots = vars(model).get("snapshots_", [])
     return {
         "snapshots": [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots],
-        "traced": save_trace(Path(job["trace"]), corpus, snapshots) if job["trace"] and snapshots else [],
+        "traced": _traced(corpus, snapshots, job),
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
-        "seconds": {"fit": seconds, **model.timings_},
+        "seconds": {"fit": seconds, **model.timings_, **others.seconds},
         "steps": len(model.history_.steps),
         "stop_reasons": model.history_.stop_reasons,
         "encoder_change": model.history_.encoder_change,
-        "notes": list(model.notes_),
+        "notes": [*model.notes_, *others.notes],
         "topics": _topics(model),
         "machine": _machine(model),
     }
@@ -77,26 +80,40 @@ def _texts(path: str) -> tuple[Corpus, list[str]]:
     return as_corpus(content["texts"]), content["held_out"]
 
 
-def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dict[str, Any]) -> None:
-    """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart."""
+def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dict[str, Any]) -> Reclustered:
+    """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart.
+
+    What there is to say about other clusterings of the same embeddings.
+    """
     import numpy as np
 
-    from coterie.benchmark.partitions import ON, write_partitions
-    from coterie.benchmark.reclustering import recluster
+    from coterie.benchmark.partitions import write_partitions
+    from coterie.benchmark.reclustering import Reclustered, recluster
 
     learned = vars(model)
     names = {"final": "labels_", "frozen": "initial_labels_", "head": "head_labels_", "kmeans": "kmeans_labels_"}
     found = {name: learned[attribute] for name, attribute in names.items() if attribute in learned}
     if held_out:
         found["held_out"] = model.predict(held_out)
+    others = Reclustered()
     if job["reclustered"]:
-        vectors = model.transform(corpus)
-        for name in job["reclustered"]:
-            found[f"{ON}{name}"] = recluster(name, corpus, vectors, job["n_clusters"], job["seed"], job["device"])
-    write_partitions(Path(job["assignments"]), found)
+        known = (job["n_clusters"], job["seed"], job["device"])
+        others = recluster(job["reclustered"], corpus, model.transform(corpus), *known)
+    write_partitions(Path(job["assignments"]), {**found, **others.partitions})
     epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
     if epochs:
         write_partitions(Path(job["epochs"]), {"epochs": np.stack(epochs)})
+    return others
+
+
+def _traced(corpus: Corpus, snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Which snapshots a trace holds, if one is wanted."""
+    from coterie.benchmark.traces import save_trace
+    from coterie.errors import SettingError
+
+    if job["ranks"] and not snapshots:
+        raise SettingError("a ranking set is scored at the snapshots of a training, and this method keeps none")
+    return save_trace(Path(job["trace"]), corpus, snapshots, whole=job["ranks"]) if job["trace"] and snapshots else []
 
 
 def _topics(model: ClusteringMethod) -> list[dict[str, Any]]:

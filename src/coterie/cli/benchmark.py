@@ -89,6 +89,9 @@ def score(out: Results = RESULTS) -> None:
             sets[dataset] = load_set(find_set(dataset))
         if sets[dataset].sha256 != record["data_sha256"]:
             raise InputError(f"{name}: the texts of {dataset!r} here are not those of the run")
+        if sets[dataset].questions:
+            typer.echo(f"{name}: ranked by embeddings, which are not kept, left as it is")
+            continue
         if not store.assignment_file(name).is_file():
             typer.echo(f"{name}: no assignments, left as it is")
             continue
@@ -233,11 +236,14 @@ def _numbers(text: str) -> list[int]:
 
 
 def _line(outcome: Outcome) -> str:
+    from coterie.benchmark.rendering import MEASURES
+
     job = outcome.job
     where = f"{job.row.name:18s} {job.chosen.name:16s} seed {job.seed}"
     if outcome.record is None:
         return f"{where}  FAILED: {outcome.error}"
     scores = outcome.record["scores"]
-    start = "" if scores["frozen"] is None else f"  start {scores['frozen']['accuracy']:5.1f}"
-    end = f"  ACC {scores['final']['accuracy']:5.1f}  NMI {scores['final']['nmi']:5.1f}"
+    first, second = ("map", "mrr") if job.chosen.ranking else ("accuracy", "nmi")
+    start = "" if scores["frozen"] is None else f"  start {scores['frozen'][first]:5.1f}"
+    end = "".join(f"  {MEASURES[name]} {scores['final'][name]:5.1f}" for name in (first, second))
     return f"{where}  {outcome.record['seconds']['fit']:6.1f} s{start}{end}"
