@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from conftest import grouped_texts
 
 import coterie.benchmark.reclustering as reclustering
@@ -48,6 +49,14 @@ def test_every_clustering_finds_heaps(name: str, monkeypatch: pytest.MonkeyPatch
     labels = found.partitions[f"on_{name}"]
     assert len(labels) == 65 and labels[:5].tolist() == labels[60:].tolist()
     assert ari(names, labels) > 0.9
+
+
+def test_umap_leaves_the_threads_as_they_were() -> None:
+    pytest.importorskip("umap")
+    before = torch.get_num_threads()
+    corpus, vectors, _ = _groups()
+    recluster(["umap"], corpus, vectors, 3, 0, "cpu")
+    assert torch.get_num_threads() == before
 
 
 def test_sparse_vectors_are_clustered_too() -> None:
