@@ -163,4 +163,6 @@ def test_commands(tmp_path: Path) -> None:
     done = call(app, ["benchmark", "figure", "cost", "-f", str(tmp_path / "c.png"), "-o", str(tmp_path)])
     assert done.exit_code == 0 and (tmp_path / "c.png").stat().st_size > 5_000
     told = call(app, ["benchmark", "status", "--table", "5-imbalance", "-s", "0", "-o", str(tmp_path)]).output
+    of_figure = call(app, ["benchmark", "status", "--figure", "sccl-4", "-s", "0", "-o", str(tmp_path)]).output
+    assert "coterie benchmark run --figure sccl-4 --seeds 0" in of_figure
     assert "0 of" in told and "--methods sccl --datasets stackoverflow-i20 --seeds 0" in told

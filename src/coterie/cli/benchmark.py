@@ -125,6 +125,10 @@ def status(
             rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
     there = sum(store.has(job) for job in wanted)
     typer.echo(f"{there} of {len(wanted)} runs are there")
+    if figure is not None and rows:  # by its name, since some figures need more than the runs
+        lacking_seeds = sorted({seed for sets in rows.values() for each in sets.values() for seed in each})
+        typer.echo(f"missing: coterie benchmark run --figure {figure} --seeds {','.join(map(str, lacking_seeds))}")
+        return
     for row, sets in rows.items():
         for dataset, lacking in sets.items():
             told = ",".join(map(str, lacking))
