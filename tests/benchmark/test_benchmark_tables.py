@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_code_that_changed_between_runs_is_marked(tmp_path: Path) -> None:
     assert not build_table(SPEC, Store(tmp_path)).cells["tfidf", "tweet", "accuracy"].mixed
     _stored(tmp_path, "tfidf", 1, 50.0, digest="b")
     assert build_table(SPEC, Store(tmp_path)).cells["tfidf", "tweet", "accuracy"].mixed
-    assert "50.0 ± 0.0*" in as_markdown(build_table(SPEC, Store(tmp_path)))
+    assert "50.0 ± 0.0 ×2*" in as_markdown(build_table(SPEC, Store(tmp_path)))
 
 
 def test_the_three_forms_tell_the_same(tmp_path: Path) -> None:
@@ -83,10 +84,10 @@ def test_the_three_forms_tell_the_same(tmp_path: Path) -> None:
         for f in published_figures()
         if (f.paper, f.method, f.dataset, f.metric) == ("sccl", "tfidf", "tweet", "accuracy")
     )
-    words = f"52.0 ± 2.8 ({printed:.1f}: {52 - printed:+.1f})"
+    words = f"52.0 ± 2.8 ×2 ({printed:.1f}: {52 - printed:+.1f})"
     assert f"| {words} |" in as_markdown(table).replace(" ↑", "").replace(" ↓", "")
     assert words in as_html(table)
-    assert "coterie benchmark run --methods tfidf --datasets tweet --seeds 0-4" in as_html(table)
+    assert "coterie benchmark run --methods tfidf --datasets tweet --seeds 0-4 --out again" in as_html(table)
     rows = list(csv.DictReader(io.StringIO(as_csv(table))))
     first = next(row for row in rows if row["measure"] == "accuracy")
     assert (first["row"], first["mean"], first["seeds"], first["reported_by"]) == (
@@ -95,14 +96,18 @@ def test_the_three_forms_tell_the_same(tmp_path: Path) -> None:
         "2",
         "sccl table 1",
     )
-    assert first["command"] == "coterie benchmark run --methods tfidf --datasets tweet --seeds 0-4"
+    assert first["command"] == "coterie benchmark run --methods tfidf --datasets tweet --seeds 0-4 --out again"
 
 
 def test_a_row_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Row("absent", "Absent", "frozen", missing="no weights")
     monkeypatch.setattr("coterie.benchmark.rows.ROWS", (*ROWS, absent))
-    spec = TableSpec("x", "x", ("tweet",), ("accuracy",), (), ("absent",))
-    assert "| Absent | not run: no weights |" in as_markdown(build_table(spec, Store(tmp_path)))
+    spec = TableSpec("x", "x", ("tweet",), ("accuracy",), (), ("absent", "tfidf", "bow"))
+    assert "No run of this table yet" in as_markdown(build_table(spec, Store(tmp_path)))
+    _stored(tmp_path, "tfidf", 0, 50.0)
+    told = as_markdown(build_table(spec, Store(tmp_path)))
+    assert "| Absent | not run: no weights |" in told and "--methods absent --datasets tweet" in told
+    assert "Not run yet: BoW + k-means." in told
 
 
 # --- Marks ---
@@ -129,6 +134,21 @@ def test_marks_say_what_is_more_than_chance(tmp_path: Path, monkeypatch: pytest.
     write_partitions(store.assignment_file(name), {"final": truth})
     p_values(SPEC, store, told.append)
     assert len(told) == 1  # a run has changed
+
+
+def test_some_comparisons_are_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With rows left out, the correction for many would be too small; a run without assignments does not count."""
+    truth = np.arange(600) % 4
+    monkeypatch.setattr(marks, "load_set", lambda _: Loaded(("",) * 600, tuple(map(str, truth)), 4, ""))
+    store, spec = Store(tmp_path), replace(SPEC, rows=("tfidf", "bow", "frozen-kmeans"))
+    names = [_stored(tmp_path, row, seed, 50.0) for row in spec.rows for seed in range(5)]
+    for name in names:
+        write_partitions(store.assignment_file(name), {"final": truth if "frozen" in name else np.roll(truth, 1) // 2})
+    found = p_values(replace(SPEC, rows=("tfidf", "frozen-kmeans")), store)
+    assert list(found) == [("tfidf", "tweet")]
+    assert p_values(spec, store, compute=False) == {}
+    store.assignment_file(next(name for name in names if name.startswith("bow"))).unlink()
+    assert list(p_values(spec, store, compute=False)) == [("tfidf", "tweet")]
 
 
 def test_without_all_seeds_there_is_no_mark(tmp_path: Path) -> None:

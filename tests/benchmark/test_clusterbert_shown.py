@@ -94,7 +94,7 @@ def test_table_3_is_printed_line_by_line(tmp_path: Path) -> None:
     assert p_values(spec, store) == {}
     text = as_markdown(build_table(spec, store))
     # IDEC is the fifth of the titles; the paper prints 67.1.
-    assert "| SCCL: IDEC | 64.0 (67.1: -3.1) |" in text
+    assert "| SCCL: IDEC | 64.0 ×1 (67.1: -3.1) |" in text
     assert "| VaSCL: UMAP + IDEC | not run: no weights (78.2) |" in text
     assert "TSDAE: " not in text
 
@@ -152,10 +152,10 @@ def test_table_5_shows_the_ends_of_stages(traced: Store) -> None:
         means = [table.cells[line.key, "bbc_sentences", measure].mean for line in table.lines]
         assert means == pytest.approx([start + slope * end for end in ends])
     text = as_markdown(table)
-    assert "| ClusterBERT: before training | 50.0 |" in text and "| ClusterBERT: after hardening | 85.0 |" in text
+    assert "| ClusterBERT: before training | 50.0 ×1 |" in text and "| ClusterBERT: after hardening | 85.0 ×1 |" in text
     assert "at_hardening,bbc_sentences,cosine_same,85.00" in as_csv(table)
     # A run by row and set would leave no trace.
-    assert "`coterie benchmark run --table 4-clusterbert-5 --seeds 0-4`" in text and "--methods" not in text
+    assert "`coterie benchmark run --table 4-clusterbert-5 --seeds 0-4 --out again`" in text and "--methods" not in text
     assert p_values(spec, traced) == {}
 
 

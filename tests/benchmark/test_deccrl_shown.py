@@ -98,7 +98,7 @@ def test_the_ablation_stands_beside_what_the_paper_prints(tmp_path: Path) -> Non
         ("deccrl", "stackoverflow", "nmi"): 76.7,
         ("deccrl", "biomedical", "nmi"): 41.5,
     }
-    assert "| DECCRL without CRL | 80.0 (81.5: -1.5) | - | - |" in as_markdown(table)
+    assert "| DECCRL without CRL | 80.0 ×1 (81.5: -1.5) | - | - |" in as_markdown(table)
     assert len({job.name for job in table_jobs(spec, range(5))}) == 4 * 3 * 5
 
 

@@ -29,6 +29,9 @@ def _stored(store: Store, row: str, dataset: str, seed: int, accuracy: float) ->
         "protocol": PROTOCOL,
         "source_digest": "a",
         "seconds": {"fit": 2.0},
+        "method": find_row(row).method,
+        "settings": job.settings,
+        "machine": {"device": "cpu"},
         "scores": {"final": {"accuracy": accuracy, "nmi": accuracy + 20}, "frozen": None, "oracle": None},
     }
     store.write(job.name, record)
@@ -160,6 +163,16 @@ def test_commands(tmp_path: Path) -> None:
     call = CliRunner().invoke
     assert "cost" in call(app, ["benchmark", "figure", "list"]).output
     assert "5-imbalance" in call(app, ["benchmark", "table", "list"]).output
+    everything = call(app, ["benchmark", "list"]).output
+    assert all(name in everything for name in ("aecl-no-ic", "stackoverflow-k0.5", "4-sccl-3", "uftc-2"))
+    both = call(app, ["benchmark", "run", "--table", "1", "-m", "bow", "-o", str(tmp_path)])
+    assert "leave out --methods" in str(both.exception)
+    none = call(app, ["benchmark", "run", "-m", "frozen-ward", "-d", "support", "-s", "3", "-o", str(tmp_path)])
+    assert "nothing to run" in str(none.exception)
+    nothing = call(app, ["benchmark", "figure", "cost", "-f", str(tmp_path / "c.png"), "-o", str(tmp_path)])
+    assert nothing.exit_code != 0 and "timed alone" in str(nothing.exception)
+    alone = _stored(store, "tfidf", "stackoverflow", 5, 40.0)
+    store.write(alone, {**store.read(alone), "runs_at_once": 1})
     done = call(app, ["benchmark", "figure", "cost", "-f", str(tmp_path / "c.png"), "-o", str(tmp_path)])
     assert done.exit_code == 0 and (tmp_path / "c.png").stat().st_size > 5_000
     told = call(app, ["benchmark", "status", "--table", "5-imbalance", "-s", "0", "-o", str(tmp_path)]).output

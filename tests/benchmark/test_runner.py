@@ -17,7 +17,7 @@ from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.runner import Outcome, expected_seconds, run_jobs
 from coterie.benchmark.scoring import scores_of
 from coterie.benchmark.sets import SETS, BenchmarkSet, Loaded, find_set, load_set
-from coterie.benchmark.store import Job, Store
+from coterie.benchmark.store import Job, Store, changed_parameters
 from coterie.errors import InputError, SettingError
 
 SUPPORT = find_set("support")
@@ -159,6 +159,19 @@ def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path:
     assert expected_seconds(Job(replace(QUICK, name="qui"), SUPPORT, 0), 1000, finished) == 23.0
     _, told, left = _run(tmp_path, Job(QUICK, SUPPORT, 0), time_budget=5)
     assert told == [] and left == [Job(QUICK, SUPPORT, 0)]
+
+
+def test_a_run_of_other_defaults_is_made_again(finished: Store, tmp_path: Path) -> None:
+    job, store = Job(QUICK, SUPPORT, 0), Store(tmp_path)
+    record = finished.read(job.name)
+    store.write(job.name, record)
+    assert store.has(job) and changed_parameters(record, job) == []
+    # Something that the method has got since then is no matter, something else that it does is.
+    was = {name: value for name, value in record["parameters"].items() if name != "stop_words"}
+    store.write(job.name, {**record, "parameters": was})
+    assert store.has(job)
+    store.write(job.name, {**record, "parameters": {**was, "clusterer": "ward"}})
+    assert not store.has(job) and changed_parameters(store.read(job.name), job) == ["clusterer"]
 
 
 def test_runs_at_once_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

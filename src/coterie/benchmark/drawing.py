@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.benchmark.rendering import MEASURES
 from coterie.benchmark.sets import find_set
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,8 @@ def _bars_of(data: FigureData, axes: Axes, measure: str, answer: str) -> None:
     for place, row in enumerate(data.rows):
         found = [data.scores(row, name, measure, answer) for name in data.sets]
         there = [(at, values) for at, values in enumerate(found) if values]
+        if not there:
+            continue
         axes.bar(
             [at + (place - (len(data.rows) - 1) / 2) * width for at, _ in there],
             [statistics.mean(values) for _, values in there],
@@ -229,6 +232,10 @@ def quality_against_cost(data: FigureData, figure: Figure) -> None:
         point = statistics.median(seconds), statistics.mean(quality)
         axes.scatter(*point, color=COLORS[place % len(COLORS)], marker=MARKERS[place % len(MARKERS)])
         axes.annotate(data.title(row), point, xytext=(5, 3), textcoords="offset points", fontsize=8)
+    if not axes.collections:
+        raise InputError(
+            f"no row has been timed alone yet: coterie benchmark run --datasets {COST_SET} --seeds 5 --jobs 1"
+        )
     axes.set_xscale("log")
     axes.set_xlabel(f"seconds of a fit on {find_set(COST_SET).title}, alone on the machine")
     axes.set_ylabel("ACC, mean over the sets")

@@ -1,4 +1,4 @@
-"""Figures of what was measured, a command each: ``coterie benchmark figure sccl-3 -o ablation.svg``.
+"""Figures of what was measured, a command each: ``coterie benchmark figure sccl-3 -f ablation.svg``.
 
 They are drawn from the results alone; ``coterie benchmark run --figure sccl-3`` makes the runs they stand on.
 """
@@ -17,6 +17,7 @@ from coterie.benchmark.sets import EIGHT_SHORT, find_set
 from coterie.benchmark.store import Job, Store
 from coterie.benchmark.tables import FINAL, FROZEN, TRAINED, found_runs, run_names
 from coterie.errors import InputError, SettingError, require_extra
+from coterie.methods.registry import find_method
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,9 +52,15 @@ class FigureData:
         return statistics.mean(found) if found else None
 
     def seconds_alone(self, row: str, dataset: str) -> list[float]:
-        """Of fits that had the machine to themselves, with any seed."""
-        alone = [run for run in self._records.values() if run.get("runs_at_once") == 1]
-        return [run["seconds"]["fit"] for run in alone if (run["row"], run["dataset"]) == (row, dataset)]
+        """Of fits on a GPU, or of methods that need none, that had the machine to themselves, with any seed."""
+        wanted = Job(find_row(row), find_set(dataset), 0).settings
+        return [
+            run["seconds"]["fit"]
+            for run in self._records.values()
+            if (run["row"], run["dataset"], run["settings"]) == (row, dataset, wanted)
+            and run.get("runs_at_once") == 1
+            and (run["machine"]["device"] != "cpu" or not find_method(run["method"]).trains_encoder)
+        ]
 
     def trace(self, row: str, dataset: str) -> dict[str, Any] | None:
         """Of the first seed that has one (see :mod:`coterie.benchmark.traces`)."""

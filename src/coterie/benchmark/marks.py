@@ -33,13 +33,18 @@ def p_values(
     found: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:
         runs = {
-            row: [name for name in run_names(find_row(row), dataset) if name in records]
+            row: [
+                name
+                for name in run_names(find_row(row), dataset)
+                if name in records and store.assignment_file(name).is_file()
+            ]
             for row in dict.fromkeys((FROZEN, *spec.rows))
         }
         runs = {row: names for row, names in runs.items() if len(names) == len(find_row(row).seeds)}
         if FROZEN not in runs:
             continue
         raw: dict[str, float] = {}
+        whole = True
         for row, names in runs.items():
             if row == FROZEN:
                 continue
@@ -47,12 +52,14 @@ def p_values(
             stamp = _stamp(store, [*names, *runs[FROZEN]])
             if kept.get(key, {}).get("runs") != stamp:
                 if not compute:
+                    whole = False
                     continue
                 tell(f"comparing {row} with {FROZEN} on {dataset}")
                 kept[key] = {"runs": stamp, **_compared(store, names, runs[FROZEN], dataset)}
                 _keep(store, kept)
             raw[row] = kept[key]["p_value"]
-        found |= {(row, dataset): value for row, value in zip(raw, holm(raw.values()), strict=True)}
+        if whole:  # with some left out the correction would be too small
+            found |= {(row, dataset): value for row, value in zip(raw, holm(raw.values()), strict=True)}
     return found
 
 

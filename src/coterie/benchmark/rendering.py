@@ -7,6 +7,7 @@ import html
 import io
 from collections.abc import Callable
 
+from coterie.benchmark.sets import find_set
 from coterie.benchmark.tables import Cell, Table
 
 MEASURES = {
@@ -22,17 +23,21 @@ MEASURES = {
 LEGEND = (
     "Measured: mean ± deviation between seeds, in percent, all-MiniLM-L6-v2. In brackets what the papers report, with "
     "other encoders, and how far the measured mean is from it. ↑ and ↓: better or worse than k-means on the frozen "
-    "encoder (5 %, paired bootstrap over texts and seeds, corrected for all rows by Holm's method). * runs of more "
-    "than one state of the code."
+    "encoder (5 %, paired bootstrap over texts and seeds, corrected for all rows of the table by Holm's method). ×1: "
+    "so many seeds, where they are not all there yet. * the cell's runs are of more than one state of the code. AECL "
+    "and ClusterBERT print the geometric NMI, ours is the arithmetic one, which is up to a point lower."
 )
 
 
-def as_markdown(table: Table, legend: bool = True) -> str:
+def as_markdown(table: Table, legend: bool = True, heading: str = "##") -> str:
     """One table a measure, and under it how to run a row again."""
-    parts = [f"## {table.spec.name}. {table.spec.title}", *([LEGEND] if legend else [])]
+    parts = [f"{heading} {table.spec.name}. {table.spec.title}", *([LEGEND] if legend else [])]
+    if not any(cell.values for cell in table.cells.values()):
+        parts.append(f"No run of this table yet: `coterie benchmark run --table {table.spec.name}`.")
+        return "\n\n".join(parts) + "\n"
     for measure in table.spec.measures:
         lines = [
-            f"| {MEASURES[measure]} | " + " | ".join(table.spec.sets) + " |",
+            f"| {MEASURES[measure]} | " + " | ".join(find_set(name).title for name in table.spec.sets) + " |",
             "|---|" + "---|" * len(table.spec.sets),
         ]
         for line in table.lines:
@@ -41,6 +46,8 @@ def as_markdown(table: Table, legend: bool = True) -> str:
         parts.append("\n".join(lines))
     if table.spec.remark:
         parts.append(table.spec.remark)
+    if table.waiting:
+        parts.append("Not run yet: " + ", ".join(row.title for row in table.waiting) + ".")
     lacking = dict.fromkeys(line.row.name for line in table.lines if line.row.missing)
     if lacking:
         sets = ",".join(table.spec.sets)
@@ -51,7 +58,7 @@ def as_markdown(table: Table, legend: bool = True) -> str:
     if table.lines:
         first = table.cells[table.lines[0].key, table.spec.sets[0], table.spec.measures[0]]
         parts.append(
-            f"The first cell again: `{first.command}`, the others likewise; all of it: "
+            f"The first cell again: `{first.command}`, the others likewise; what is missing here: "
             f"`coterie benchmark run --table {table.spec.name}`."
         )
     return "\n\n".join(parts) + "\n"
@@ -105,13 +112,14 @@ def as_html(table: Table) -> str:
         f"<h1>{html.escape(table.spec.name)}. {html.escape(table.spec.title)}</h1><p>{html.escape(LEGEND)}</p>",
     ]
     for measure in table.spec.measures:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.spec.sets)
+        head = "".join(f"<th>{html.escape(find_set(name).title)}</th>" for name in table.spec.sets)
         parts.append(f"<table><tr><th>{MEASURES[measure]}</th>{head}</tr>")
         for line in table.lines:
             cells = [table.cells[line.key, name, measure] for name in table.spec.sets]
             body = "".join(f"<td title='{html.escape(c.command)}'>{html.escape(_words(c))}</td>" for c in cells)
             parts.append(f"<tr><td>{html.escape(line.title)}</td>{body}</tr>")
         parts.append("</table>")
+    parts.append(f"<p>{html.escape(table.spec.remark)}</p>")
     return "\n".join(parts) + "</html>\n"
 
 
@@ -126,6 +134,8 @@ def _words(cell: Cell) -> str:
     if cell.reported is not None:
         told = f" ({cell.reported.value:.1f}: {cell.beyond_reported:+.1f})"
     spread = "" if cell.deviation is None else f" ± {cell.deviation:.1f}"
+    if len(cell.values) < len(cell.line.row.seeds):
+        spread += f" ×{len(cell.values)}"
     mark = f" {cell.mark}" if cell.mark else ""
     return f"{cell.mean:.1f}{spread}{mark}{'*' if cell.mixed else ''}{told}"
 

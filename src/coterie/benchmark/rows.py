@@ -21,7 +21,7 @@ COMMON: Mapping[str, Any] = MappingProxyType(
 SEEDS = tuple(range(5))
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TFIDF_2000: Mapping[str, Any] = MappingProxyType({"max_features": 2000, "stop_words": "english"})
-VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-base"})
+VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-large"})
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _on(name: str, title: str, method: str) -> tuple[Row, Row]:
 ROWS: tuple[Row, ...] = (
     Row("bow", "BoW + k-means", "bow", published="bow"),
     Row("tfidf", "TF-IDF (1,500) + k-means", "tfidf", published="tfidf"),
-    Row("tfidf-2000", "TF-IDF (2,000, stop words out) + k-means", "tfidf", TFIDF_2000),
+    Row("tfidf-2000", "TF-IDF (2,000, stop words out) + k-means", "tfidf", TFIDF_2000, published="tfidf_2000"),
     Row("frozen-kmeans", "frozen encoder + k-means", "frozen", published="frozen"),
     Row("frozen-cls", "frozen encoder, CLS + k-means", "frozen", {"pooling": "cls"}),
     Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}, chance=False),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.partitions import ENDING, read_partitions
+from coterie.benchmark.partitions import ENDING, ON, read_partitions
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import BenchmarkSet
 from coterie.errors import InputError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# Parameters that say where and with which seed, not what.
+OF_THE_RUN = ("device", "random_state", "n_clusters")
 RUNS, ASSIGNMENTS, EPOCHS, TRACES = "runs", "assignments", "epochs", "traces"
 
 
@@ -65,10 +68,13 @@ class Store:
         return self.folder / TRACES / f"{name}.json"
 
     def has(self, job: Job) -> bool:
-        """Whether it is done; where a trace is wanted, with it, unless nothing was trained."""
+        """Whether it is done, with all that is wanted of it, by a method whose defaults are still the same."""
         if not self.run_file(job.name).is_file():
             return False
-        return not job.trace or self.trace_file(job.name).is_file() or self.read(job.name).get("snapshots") == []
+        record = self.read(job.name)
+        # A method that is not trained leaves no trace.
+        traced = not job.trace or self.trace_file(job.name).is_file() or record.get("snapshots") == []
+        return traced and _reclustered(record, job) and not changed_parameters(record, job)
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
         """Whole or not at all: a run that is killed leaves nothing that looks like a result."""
@@ -104,6 +110,32 @@ class Store:
         """The partitions of a run: ``final``, ``frozen``, ``head``, ``kmeans``, and ``epochs`` where they are kept."""
         epochs = self.epochs_file(name)
         return {**read_partitions(self.assignment_file(name)), **(read_partitions(epochs) if epochs.is_file() else {})}
+
+
+def changed_parameters(record: Mapping[str, Any], job: Job) -> list[str]:
+    """Parameters that had another value in the run than they would have now.
+
+    A run's name holds the settings of its row alone. Parameters that a method has got since are no matter.
+    """
+    from coterie.methods.building import build_method
+    from coterie.methods.results import plain
+
+    model = build_method(job.row.method, record.get("n_clusters", 2), job.seed, job.settings, {})
+    now = json.loads(json.dumps({name: plain(value) for name, value in model.get_params(deep=False).items()}))
+    then = record.get("parameters", {})
+    return [name for name in now if name not in OF_THE_RUN and name in then and not _agree(now[name], then[name])]
+
+
+def _agree(now: Any, then: Any) -> bool:
+    if isinstance(now, dict) and isinstance(then, dict):
+        return all(now[name] == then[name] for name in now if name in then)
+    return bool(now == then)
+
+
+def _reclustered(record: Mapping[str, Any], job: Job) -> bool:
+    """Whether every other clustering is there that could be had here: one was left out where its package was absent."""
+    lacking = [name for name in job.row.reclustered if f"{ON}{name}" not in record["scores"]]
+    return not any(name.startswith("umap") for name in lacking) or importlib.util.find_spec("umap") is None
 
 
 def _write(path: Path, text: str) -> None:

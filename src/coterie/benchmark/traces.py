@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.benchmark.sets import Loaded, Question
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,8 @@ def save_trace(
 
     rows = np.arange(len(corpus)) if whole else sampled_rows(len(corpus))
     places = corpus.distinct_index[rows]
+    if whole and (places < 0).any():
+        raise InputError("an empty text cannot be ranked")
     rows, places = rows[places >= 0], places[places >= 0]  # an empty text has no embedding
     chosen = _chosen(snapshots)
     vectors = np.stack([snapshots[place].embeddings[places] for place in chosen])

@@ -10,6 +10,9 @@ import typer
 from coterie.cli.options import Device
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coterie.benchmark.rows import Row
     from coterie.benchmark.runner import Outcome
     from coterie.benchmark.store import Job
 
@@ -17,17 +20,25 @@ app = typer.Typer(no_args_is_help=True, help="Methods side by side under one pro
 
 Results = Annotated[Path, typer.Option("--out", "-o", help="Folder of results.")]
 RESULTS = Path("benchmarks/results/benchmark")
-Methods = Annotated[str, typer.Option("--methods", "-m", help="Rows of the benchmark, with commas; `all`.")]
+ALL, SHORT = "all", "short"
+Methods = Annotated[
+    str,
+    typer.Option("--methods", "-m", help="Rows of the benchmark, with commas; `all`. See `coterie benchmark list`."),
+]
 Sets = Annotated[str, typer.Option("--datasets", "-d", help="Data sets, with commas; `short` for the eight.")]
-OfTable = Annotated[str | None, typer.Option("--table", help="All runs of this table, in place of the two above.")]
-OfFigure = Annotated[str | None, typer.Option("--figure", help="All runs of this figure, likewise.")]
+OfTable = Annotated[
+    str | None, typer.Option("--table", help="All runs of this table, in place of --methods and --datasets.")
+]
+OfFigure = Annotated[
+    str | None, typer.Option("--figure", help="All runs of this figure, in place of --methods and --datasets.")
+]
 Seeds = Annotated[str, typer.Option("--seeds", "-s", help="Such as 0, 0,2 or 0-4.")]
 
 
 @app.command("run")
 def run(
-    methods: Methods = "all",
-    datasets: Sets = "short",
+    methods: Methods = ALL,
+    datasets: Sets = SHORT,
     seeds: Seeds = "0-4",
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at once, also on one GPU.")] = 1,
     out: Results = RESULTS,
@@ -45,7 +56,9 @@ def run(
 
     **Examples**
 
-    `coterie benchmark run --methods sccl --datasets stackoverflow --seeds 0-4`
+    `coterie benchmark run --methods bow,tfidf --datasets support --seeds 0-1 --out try`  (the bundled sample)
+
+    `coterie benchmark run --methods sccl --datasets stackoverflow --seeds 0-4 --out again`
 
     `coterie benchmark run --methods all --datasets short --seeds 0 --jobs 8 --time-budget 540`
 
@@ -104,10 +117,30 @@ def score(out: Results = RESULTS) -> None:
     typer.echo(f"{changed} of {len(store.names())} runs changed")
 
 
+@app.command("list")
+def everything() -> None:
+    """All rows, data sets, tables and figures by their names."""
+    from coterie.benchmark.figures import all_figures
+    from coterie.benchmark.rows import all_rows
+    from coterie.benchmark.sets import SETS
+    from coterie.benchmark.tables import all_tables
+
+    groups = {
+        "rows": [(row.name, row.title) for row in all_rows()],
+        "data sets": [(each.name, each.title) for each in SETS],
+        "tables": [(spec.name, spec.title) for spec in all_tables()],
+        "figures": [(spec.name, spec.title) for spec in all_figures()],
+    }
+    for group, found in groups.items():
+        typer.echo(f"{group}:")
+        for name, title in found:
+            typer.echo(f"  {name:30s} {title}")
+
+
 @app.command("status")
 def status(
-    methods: Methods = "all",
-    datasets: Sets = "short",
+    methods: Methods = ALL,
+    datasets: Sets = SHORT,
     seeds: Seeds = "0-4",
     out: Results = RESULTS,
     table: OfTable = None,
@@ -125,9 +158,10 @@ def status(
             rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
     there = sum(store.has(job) for job in wanted)
     typer.echo(f"{there} of {len(wanted)} runs are there")
-    if figure is not None and rows:  # by its name, since some figures need more than the runs
+    if any(job.trace for job in wanted) and rows:  # by its name: more is kept of such runs
         lacking_seeds = sorted({seed for sets in rows.values() for each in sets.values() for seed in each})
-        typer.echo(f"missing: coterie benchmark run --figure {figure} --seeds {','.join(map(str, lacking_seeds))}")
+        of = f"--figure {figure}" if figure is not None else f"--table {table}"
+        typer.echo(f"missing: coterie benchmark run {of} --seeds {','.join(map(str, lacking_seeds))}")
         return
     for row, sets in rows.items():
         for dataset, lacking in sets.items():
@@ -198,28 +232,45 @@ def topics(
 def _jobs(methods: str, datasets: str, seeds: str, table: str | None = None, figure: str | None = None) -> list[Job]:
     """Seed by seed, so that the first of every cell comes first."""
     from coterie.benchmark.figures import figure_jobs, find_figure
-    from coterie.benchmark.tables import find_table, table_jobs
-
-    if table is not None or figure is not None:
-        of_table = table_jobs(find_table(table), _numbers(seeds)) if table is not None else []
-        return of_table + (figure_jobs(find_figure(figure), _numbers(seeds)) if figure is not None else [])
     from coterie.benchmark.rows import find_rows
     from coterie.benchmark.sets import EIGHT_SHORT, find_set
     from coterie.benchmark.store import Job
+    from coterie.benchmark.tables import find_table, table_jobs
+    from coterie.errors import SettingError
+
+    numbers, wanted = _numbers(seeds), []
+    if table is None and figure is None:
+        names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
+        sets = [find_set(name) for name in dict.fromkeys(names)]
+        rows = _runnable(find_rows(_listed(methods)), by_name=_listed(methods))
+        both = [(seed, row) for seed in numbers for row in rows if row.chance or seed in row.seeds]
+        wanted = [Job(row, chosen, seed) for seed, row in both for chosen in sets]
+    elif (methods, datasets) != (ALL, SHORT):
+        raise SettingError("--table and --figure say what is run: leave out --methods and --datasets")
+    if table is not None:
+        _runnable(find_rows(find_table(table).rows))
+        wanted += table_jobs(find_table(table), numbers)
+    if figure is not None:
+        _runnable(find_rows(find_figure(figure).rows))
+        wanted += figure_jobs(find_figure(figure), numbers)
+    if not wanted:
+        raise SettingError(f"there is nothing to run for --seeds {seeds} (a row without chance has seed 0 alone)")
+    return wanted
+
+
+def _runnable(rows: Sequence[Row], by_name: Sequence[str] = ()) -> list[Row]:
+    """Those that can be run, and a word about the others; one without weights is tried if it is asked for by name."""
     from coterie.methods.registry import find_method
 
-    names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
-    sets = [find_set(name) for name in dict.fromkeys(names)]
-    rows = []
-    for row in find_rows(_listed(methods)):
+    found = []
+    for row in rows:
         if not row.installed:
             typer.echo(f"{row.name}: {row.requires or find_method(row.method).requires} is not installed", err=True)
-        elif row.missing and row.name not in _listed(methods):
+        elif row.missing and row.name not in by_name:
             typer.echo(f"{row.name}: {row.missing}; to try it all the same: --methods {row.name}", err=True)
         else:
-            rows.append(row)
-    wanted = [(seed, row) for seed in _numbers(seeds) for row in rows if row.chance or seed in row.seeds]
-    return [Job(row, chosen, seed) for seed, row in wanted for chosen in sets]
+            found.append(row)
+    return found
 
 
 def _listed(text: str) -> list[str]:

@@ -41,7 +41,7 @@ def _reclustered(main: str, name: str = "", published: str = "") -> Row:
 
 
 TABLE_3 = (
-    _reclustered("tfidf-2000", "tfidf", "tfidf"),
+    _reclustered("tfidf-2000", "tfidf"),
     _reclustered("sif"),
     _reclustered("frozen-kmeans", "frozen"),
     _reclustered("tsdae"),
