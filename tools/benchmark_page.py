@@ -12,12 +12,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import yaml
+
 from coterie.benchmark.drawing import COST_SET
 from coterie.benchmark.figures import FigureData, FigureSpec, all_figures, draw_figure
 from coterie.benchmark.marks import p_values
 from coterie.benchmark.published import Published, published_figures
 from coterie.benchmark.rendering import LEGEND, as_markdown
-from coterie.benchmark.rows import ROWS, Row
+from coterie.benchmark.rows import ROWS, Row, find_row
+from coterie.benchmark.sets import find_set
 from coterie.benchmark.store import Store
 from coterie.benchmark.tables import FINAL, TRAINED, all_tables, build_table
 
@@ -65,7 +68,7 @@ def page() -> str:
             parts.append(as_markdown(table, legend=False, heading="###"))
         else:
             waiting.append(f"- {spec.name}. {spec.title}: `coterie benchmark run --table {spec.name}`")
-    parts.append(reproduced())
+    parts += [reproduced(), own_backbones()]
     drawn = [figure for figure in all_figures() if there(figure)]
     if drawn:
         parts.append("## Figures\n")
@@ -130,6 +133,25 @@ def _pairs(row: Row) -> list[tuple[Published, float]]:
         if ours is not None:
             pairs.append((figure, ours))
     return pairs
+
+
+def own_backbones() -> str:
+    """How each paper's own setting would be run, which needs weights that are not at hand."""
+    lines = [
+        "### The papers' own encoders and settings\n",
+        "Not run: no weights. Where the hub can be reached, these commands run them; each set has its file:\n",
+        "| method | encoder | sets | |",
+        "|---|---|---|---|",
+    ]
+    for method in TRAINED:
+        files = sorted((ROOT / "experiments" / method).glob("*.yaml"))
+        read = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
+        encoders = ", ".join(sorted({each["settings"]["encoder"] for each in read}))
+        sets = ", ".join(find_set(each["dataset"]).title for each in read)
+        first = read[0]["dataset"]
+        command = f"coterie fit {first}.csv --config experiments/{method}/{method}_{first}.yaml"
+        lines.append(f"| {find_row(method).title} | {encoders} | {sets} | `{command}` |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

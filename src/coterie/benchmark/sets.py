@@ -29,7 +29,7 @@ TITLES = {
     "dbpedia14": "DBpedia",
     "yelp5_balanced": "Yelp",
     "bbc_sentences": "BBC sentences",
-    "agnews_raw32k": "AgNews, raw",
+    "agnews_raw32k": "AgNews (raw)",
 }
 
 
