@@ -86,7 +86,7 @@ def over_setting(
             axes.set_xlabel(setting)
             axes.set_ylabel(MEASURES.get(measure, measure) if column == 0 else "")
             _plain(axes)
-    _legend_below(figure, grid[0][0])
+    legend_below(figure, grid[0][0])
 
 
 def over_shared_setting(
@@ -114,7 +114,7 @@ def over_shared_setting(
         axes.set_xticks(sorted({x for values in lines.values() for x in values.values()}))
         _plain(axes)
     panels[0].set_ylabel(MEASURES.get(measure, measure))
-    _legend_below(figure, panels[0], columns=2)
+    legend_below(figure, panels[0], columns=2)
 
 
 def curves(
@@ -156,7 +156,7 @@ def curves(
             axes.set_ylabel(words if column == 0 else "")
             axes.set_xlabel(x if line == len(measures) - 1 else "")
             _plain(axes)
-    _legend_below(figure, grid[0][0])
+    legend_below(figure, grid[0][0])
 
 
 def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], columns: int = 4) -> None:
@@ -188,7 +188,7 @@ def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], 
         axes.set_xlabel("epoch" if at + columns >= len(panels) else "")
         axes.set_ylabel(measures[measure] if len(measures) > 1 or at % columns == 0 else "")
         _plain(axes)
-    _legend_below(figure, grid[0][0])
+    legend_below(figure, grid[0][0])
 
 
 def maps(data: FigureData, figure: Figure, picks: Sequence[tuple[str, str, int | str]], columns: int = 3) -> None:
@@ -277,7 +277,7 @@ def _deviation(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-def _legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
+def legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
     handles, words = axes.get_legend_handles_labels()
     # In inches, of letters of this size; a legend wider than the figure would be cut off.
     widest = 0.6 + 0.065 * max(map(len, words), default=0)

@@ -47,11 +47,15 @@ def main() -> None:
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
     """Fit and save the assignments; what is to be said about the run."""
     from coterie import __version__
+    from coterie.benchmark.augmented import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
 
     corpus, held_out = _texts(job["texts"])
     model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})
+    _check_ranks(model, job)
+    # Of one seed, since it tells about the texts and their views, not about the run.
+    cosines = augmented_cosines(model, corpus) if job["seed"] == 0 else []
     began = time.perf_counter()
     model.fit(corpus)
     seconds = time.perf_counter() - began
@@ -60,6 +64,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     return {
         "snapshots": [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots],
         "traced": _traced(corpus, snapshots, job),
+        "augmented_cosines": cosines,
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
         "seconds": {"fit": seconds, **model.timings_, **others.seconds},
@@ -106,13 +111,18 @@ def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dic
     return others
 
 
+def _check_ranks(model: ClusteringMethod, job: dict[str, Any]) -> None:
+    from coterie.errors import SettingError
+    from coterie.methods.training import TrainedMethod
+
+    if job["ranks"] and not isinstance(model, TrainedMethod):
+        raise SettingError("a ranking set is scored at the snapshots of a training, and this method keeps none")
+
+
 def _traced(corpus: Corpus, snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
     """Which snapshots a trace holds, if one is wanted."""
     from coterie.benchmark.traces import save_trace
-    from coterie.errors import SettingError
 
-    if job["ranks"] and not snapshots:
-        raise SettingError("a ranking set is scored at the snapshots of a training, and this method keeps none")
     return save_trace(Path(job["trace"]), corpus, snapshots, whole=job["ranks"]) if job["trace"] and snapshots else []
 
 

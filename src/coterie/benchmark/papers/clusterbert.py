@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.drawing import COLORS, _legend_below, _plain, _style, maps
+from coterie.benchmark.drawing import COLORS, _plain, _style, legend_below, maps
 from coterie.benchmark.figures import FigureData, FigureSpec
 from coterie.benchmark.partitions import ON
 from coterie.benchmark.rendering import MEASURES
@@ -114,7 +114,7 @@ def _measures_over_stages(data: FigureData, figure: Figure) -> None:
             points = _over_stages(measure, [data.trace(FULL, name)])
             axes.plot(*points, **_style(place), label=find_set(name).title)
         _label(axes, words)
-    _legend_below(figure, grid[0][0])
+    legend_below(figure, grid[0][0])
 
 
 def _with_and_without_reconstruction(data: FigureData, figure: Figure) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coterie.benchmark.drawing import bars, curves, maps, over_shared_setting
+from coterie.benchmark.augmented import BINS
+from coterie.benchmark.drawing import COLORS, bars, curves, legend_below, maps, over_shared_setting
 from coterie.benchmark.figures import FigureData, FigureSpec
 from coterie.benchmark.rows import Row
-from coterie.benchmark.sets import EIGHT_SHORT
+from coterie.benchmark.sets import EIGHT_SHORT, find_set
 from coterie.benchmark.tables import FROZEN, TableSpec
 
 if TYPE_CHECKING:
@@ -109,6 +110,12 @@ COMPOSITIONS = {
     "contextual": _by_strength("contextual"),
     "contextual, then char swap": _by_strength("contextual-swap"),
 }
+COSINE_ROWS = {
+    "sccl-wordnet-20": "WordNet",
+    "sccl-wordnet-swap-20": "WordNet, then char swap",
+    "sccl": "word deletion",
+    "sccl-deletion-swap-20": "word deletion, then char swap",
+}
 ABLATED = (*(row.name for row in ABLATION), "sccl")
 
 
@@ -135,6 +142,24 @@ def _distances(data: FigureData, figure: Figure) -> None:
 
 def _composition(data: FigureData, figure: Figure) -> None:
     over_shared_setting(data, figure, "share of the words changed", COMPOSITIONS)
+
+
+def _cosines(data: FigureData, figure: Figure) -> None:
+    """A panel a set, a line a row: the share of texts by the cosine to their first view, before training."""
+    figure.set_size_inches(1 + 3.2 * len(data.sets), 3.2)
+    panels = figure.subplots(1, len(data.sets), squeeze=False, sharey=True)[0]
+    edges = [2 * place / BINS - 1 for place in range(BINS + 1)]
+    for axes, name in zip(panels, data.sets, strict=True):
+        for place, (row, words) in enumerate(COSINE_ROWS.items()):
+            found = [run["augmented_cosines"] for run in data.runs(row, name) if run.get("augmented_cosines")]
+            if found:
+                shares = [count / sum(found[0]) for count in found[0]]
+                axes.stairs(shares, edges, color=COLORS[place], label=words)
+        axes.set_title(find_set(name).title, fontsize=9)
+        axes.set_xlabel("cosine to the original")
+        axes.set_xlim(0, 1)
+    panels[0].set_ylabel("share of the texts")
+    legend_below(figure, panels[0])
 
 
 FIGURES: tuple[FigureSpec, ...] = (
@@ -167,6 +192,13 @@ FIGURES: tuple[FigureSpec, ...] = (
         tuple(row for rows in COMPOSITIONS.values() for row in rows),
         ("googlenews_ts", "stackoverflow"),
         _composition,
+    ),
+    FigureSpec(
+        "sccl-5-cosines",
+        "How near augmented texts lie to their originals before training (20 % of the words)",
+        tuple(COSINE_ROWS),
+        ("googlenews_ts", "stackoverflow"),
+        _cosines,
     ),
     FigureSpec("sccl-6", "SCCL and its parts", ABLATED, EIGHT_SHORT, _ablation),
 )

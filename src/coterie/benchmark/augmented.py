@@ -1,0 +1,36 @@
+"""How near augmented texts lie to their originals before any training: SCCL's Figure 5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coterie.benchmark.traces import SAMPLE_SEED, sampled_rows
+
+if TYPE_CHECKING:
+    from coterie.methods.base import ClusteringMethod
+    from coterie.text.corpus import Corpus
+
+# Of the cosine, from -1 to 1.
+BINS = 40
+
+
+def augmented_cosines(model: ClusteringMethod, corpus: Corpus) -> list[int]:
+    """How many of a sample of texts have which cosine to their first view, by the encoder as it comes.
+
+    Nothing for methods without such views, and where a language model makes them, which takes too long.
+    """
+    import numpy as np
+
+    from coterie.clustering.kmeans import unit_rows
+    from coterie.methods.contrastive import ContrastiveMethod
+
+    augmenters = list(model._augmenters().values()) if isinstance(model, ContrastiveMethod) else []
+    if not isinstance(model, ContrastiveMethod) or not augmenters or augmenters[0].slow:
+        return []
+    texts = [corpus.distinct[row] for row in sampled_rows(len(corpus.distinct))]
+    views = augmenters[0].augment(texts, np.random.default_rng(SAMPLE_SEED))
+    vectors = unit_rows(model._load_encoder().encode([*texts, *views]))
+    # Equal vectors have a cosine of 1, which rounding may lift above it.
+    cosines = (vectors[: len(texts)] * vectors[len(texts) :]).sum(axis=1).clip(-1, 1)
+    counts: list[int] = np.histogram(cosines, BINS, (-1, 1))[0].tolist()
+    return counts
