@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import grouped_texts
+from threadpoolctl import threadpool_limits
 
 import coterie.benchmark.reclustering as reclustering
 import coterie.clustering.agglomerative as agglomerative
@@ -53,10 +54,11 @@ def test_every_clustering_finds_heaps(name: str, monkeypatch: pytest.MonkeyPatch
 
 def test_umap_leaves_the_threads_as_they_were() -> None:
     pytest.importorskip("umap")
-    before = torch.get_num_threads()
     corpus, vectors, _ = _groups()
-    recluster(["umap"], corpus, vectors, 3, 0, "cpu")
-    assert torch.get_num_threads() == before
+    with threadpool_limits(1, user_api="openmp"):
+        assert torch.get_num_threads() == 1
+        recluster(["umap"], corpus, vectors, 3, 0, "cpu")
+        assert torch.get_num_threads() == 1
 
 
 def test_sparse_vectors_are_clustered_too() -> None:

@@ -87,15 +87,15 @@ class _Clusterings:
 
     def _reduced(self) -> NDArray[np.float32]:
         import torch
+        from threadpoolctl import threadpool_limits
 
         from coterie.clustering.umap_reduction import umap_reduced
         from coterie.methods.given import vectors_by_text
 
         if self._small is None:
             distinct = vectors_by_text(self._vectors, self._corpus)
-            threads = torch.get_num_threads()
-            small = umap_reduced(distinct, self._n_clusters + 1, self._common["random_state"])
             # UMAP takes all cores for the process, and IDEC after it would fight other runs for them.
-            torch.set_num_threads(threads)
+            with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
+                small = umap_reduced(distinct, self._n_clusters + 1, self._common["random_state"])
             self._small = self._corpus.expand(small, 0.0)
         return self._small
