@@ -57,7 +57,7 @@ def _bars_of(data: FigureData, axes: Axes, measure: str, answer: str) -> None:
             error_kw={"elinewidth": 0.8},
         )
     axes.set_ylabel(MEASURES.get(measure, measure))
-    _plain(axes)
+    plain(axes)
 
 
 def over_setting(
@@ -80,12 +80,12 @@ def over_setting(
             for place, name in enumerate(data.sets):
                 found = [(x, data.mean(row, name, measure)) for row, x in values.items()]
                 points = sorted((x, y) for x, y in found if y is not None)
-                axes.plot(*_columns(points), **_style(place), label=find_set(name).title)
+                axes.plot(*_columns(points), **style(place), label=find_set(name).title)
             if setting in logarithmic:
                 axes.set_xscale("log")
             axes.set_xlabel(setting)
             axes.set_ylabel(MEASURES.get(measure, measure) if column == 0 else "")
-            _plain(axes)
+            plain(axes)
     legend_below(figure, grid[0][0])
 
 
@@ -106,13 +106,13 @@ def over_shared_setting(
             points = sorted((x, statistics.mean(scores), _deviation(scores)) for x, scores in found if scores)
             x, y, deviations = zip(*points, strict=True) if points else ((), (), ())
             axes.errorbar(
-                x, y, deviations, **_style(place), elinewidth=0.8, label=words if there else f"{words} (not run)"
+                x, y, deviations, **style(place), elinewidth=0.8, label=words if there else f"{words} (not run)"
             )
     for axes, name in zip(panels, data.sets, strict=True):
         axes.set_title(find_set(name).title, fontsize=9)
         axes.set_xlabel(setting)
         axes.set_xticks(sorted({x for values in lines.values() for x in values.values()}))
-        _plain(axes)
+        plain(axes)
     panels[0].set_ylabel(MEASURES.get(measure, measure))
     legend_below(figure, panels[0], columns=2)
 
@@ -139,11 +139,11 @@ def curves(
             for line, measure in enumerate(measures):
                 # Epochs are counted on over the stages; a long run's trace leaves some out.
                 points = [(each["epoch"], each[measure]) for each in snapshots if each[measure] is not None]
-                grid[line][column].plot(*_columns(points), **_style(place), label=data.title(row))
+                grid[line][column].plot(*_columns(points), **style(place), label=data.title(row))
                 other = dashed.get(measure, "")
                 points = [(each["epoch"], each[other]) for each in snapshots if each.get(other) is not None]
                 if points:
-                    grid[line][column].plot(*_columns(points), **_style(place), linestyle="--")
+                    grid[line][column].plot(*_columns(points), **style(place), linestyle="--")
             if len(data.rows) == 1:
                 pairs = itertools.pairwise(snapshots)
                 ends = [after["epoch"] for before, after in pairs if before["stage"] != after["stage"]]
@@ -155,7 +155,7 @@ def curves(
             axes.set_title(find_set(name).title if line == 0 else "", fontsize=9)
             axes.set_ylabel(words if column == 0 else "")
             axes.set_xlabel(x if line == len(measures) - 1 else "")
-            _plain(axes)
+            plain(axes)
     legend_below(figure, grid[0][0])
 
 
@@ -178,7 +178,7 @@ def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], 
             points = _epochs(data, row, name, measure)
             means = [(epoch, statistics.mean(values)) for epoch, values in points]
             few = {"markevery": max(1, len(points) // 10)}
-            axes.plot(*_columns(means), **_style(place), **few, label=data.title(row))
+            axes.plot(*_columns(means), **style(place), **few, label=data.title(row))
             spread = [statistics.stdev(values) if len(values) > 1 else 0.0 for _, values in points]
             if any(spread):
                 low = [mean - each for (_, mean), each in zip(means, spread, strict=True)]
@@ -187,7 +187,7 @@ def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], 
         axes.set_title(find_set(name).title, fontsize=9)
         axes.set_xlabel("epoch" if at + columns >= len(panels) else "")
         axes.set_ylabel(measures[measure] if len(measures) > 1 or at % columns == 0 else "")
-        _plain(axes)
+        plain(axes)
     legend_below(figure, grid[0][0])
 
 
@@ -239,7 +239,7 @@ def quality_against_cost(data: FigureData, figure: Figure) -> None:
     axes.set_xscale("log")
     axes.set_xlabel(f"seconds of a fit on {find_set(COST_SET).title}, alone on the machine")
     axes.set_ylabel("ACC, mean over the sets")
-    _plain(axes)
+    plain(axes)
 
 
 def _epochs(data: FigureData, row: str, dataset: str, measure: str) -> list[tuple[int, list[float]]]:
@@ -258,7 +258,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _style(place: int) -> dict[str, Any]:
+def style(place: int) -> dict[str, Any]:
     return {
         "color": COLORS[place % len(COLORS)],
         "marker": MARKERS[place % len(MARKERS)],
@@ -267,7 +267,7 @@ def _style(place: int) -> dict[str, Any]:
     }
 
 
-def _plain(axes: Axes) -> None:
+def plain(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e5e5e5", linewidth=0.6)
     axes.set_axisbelow(True)

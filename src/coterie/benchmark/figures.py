@@ -12,10 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coterie.benchmark.drawing import quality_against_cost
 from coterie.benchmark.rows import find_row
 from coterie.benchmark.sets import EIGHT_SHORT, find_set
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import FINAL, FROZEN, TRAINED, found_runs, run_names
+from coterie.benchmark.tables import FINAL, FROZEN, TRAINED, found_runs, run_names, values_of
 from coterie.errors import InputError, SettingError, require_extra
 from coterie.methods.registry import find_method
 
@@ -44,8 +45,7 @@ class FigureData:
 
     def scores(self, row: str, dataset: str, measure: str, answer: str = FINAL) -> list[float]:
         """Of all seeds that are there."""
-        found = [run["scores"].get(answer) for run in self.runs(row, dataset)]
-        return [each[measure] for each in found if each is not None]
+        return list(values_of(self.runs(row, dataset), answer, measure))
 
     def mean(self, row: str, dataset: str, measure: str, answer: str = FINAL) -> float | None:
         found = self.scores(row, dataset, measure, answer)
@@ -103,6 +103,17 @@ class FigureSpec:
     traced: bool = False
 
 
+FIGURES: tuple[FigureSpec, ...] = (
+    FigureSpec(
+        "cost",
+        "Quality on eight short-text sets against the cost of one of them",
+        (FROZEN, "tfidf", "frozen-ward", "umap-kmeans", "dec-embedding", "idec-embedding", "rstc", "tsdae", *TRAINED),
+        EIGHT_SHORT,
+        quality_against_cost,
+    ),
+)
+
+
 def draw_figure(spec: FigureSpec, store: Store, path: Path) -> None:
     """Draw into ``path``; its ending says in which form."""
     matplotlib = require_extra("matplotlib", "plot")
@@ -126,7 +137,7 @@ def draw_figure(spec: FigureSpec, store: Store, path: Path) -> None:
 def figure_jobs(spec: FigureSpec, seeds: Sequence[int]) -> list[Job]:
     """The runs a figure stands on; traces are taken of the first seed alone."""
     rows = [find_row(name) for name in spec.rows]
-    wanted = [(seed, row) for seed in seeds for row in rows if row.runs_here and (row.chance or seed == 0)]
+    wanted = [(seed, row) for seed in seeds for row in rows if row.runs_here and row.has_seed(seed)]
     return [
         Job(row, find_set(name), seed, trace=spec.traced and seed in TRACED_SEEDS)
         for seed, row in wanted
@@ -138,7 +149,7 @@ def all_figures() -> tuple[FigureSpec, ...]:
     """Ours, and those of the papers."""
     from coterie.benchmark.papers import PAPERS
 
-    return (*_own_figures(), *(spec for paper in PAPERS for spec in paper.FIGURES))
+    return (*FIGURES, *(spec for paper in PAPERS for spec in paper.FIGURES))
 
 
 def find_figure(name: str) -> FigureSpec:
@@ -147,11 +158,3 @@ def find_figure(name: str) -> FigureSpec:
         if spec.name == name:
             return spec
     raise SettingError(f"there is no figure {name!r}; there are: {', '.join(spec.name for spec in all_figures())}")
-
-
-def _own_figures() -> tuple[FigureSpec, ...]:
-    from coterie.benchmark.drawing import quality_against_cost
-
-    rows = (FROZEN, "tfidf", "frozen-ward", "umap-kmeans", "dec-embedding", "idec-embedding", "rstc", "tsdae", *TRAINED)
-    title = "Quality on eight short-text sets against the cost of one of them"
-    return (FigureSpec("cost", title, rows, EIGHT_SHORT, quality_against_cost),)

@@ -62,6 +62,10 @@ class Row:
         """That a full table has of this row."""
         return SEEDS if self.chance else SEEDS[:1]
 
+    def has_seed(self, seed: int) -> bool:
+        """Whether a run with this seed could differ from the others."""
+        return self.chance or seed in self.seeds
+
     @property
     def installed(self) -> bool:
         """Whether the packages it needs are there."""

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from coterie.benchmark.partitions import ON
 from coterie.benchmark.rows import PROTOCOL
-from coterie.benchmark.scoring import curve_of, scores_of
+from coterie.benchmark.scoring import epochs_of, scores_of
 from coterie.benchmark.sets import Loaded, load_set
 from coterie.benchmark.source import source_digest
 from coterie.benchmark.store import Job, Store
@@ -159,8 +159,7 @@ class _Runner:
 
     def _record(self, job: Job, answer: dict[str, Any]) -> dict[str, Any]:
         data, assignments = self._loaded(job), self.store.assignments(job.name)
-        scores = {} if data.questions else scores_of(data, assignments)
-        curve = curve_of(data, assignments["epochs"]) if "epochs" in assignments and not data.questions else []
+        epochs = [] if data.questions else epochs_of(data, assignments)
         return {
             "row": job.row.name,
             "method": job.row.method,
@@ -176,8 +175,8 @@ class _Runner:
             **answer,
             # The seconds of runs that share a machine are longer than they need be.
             "runs_at_once": self.at_once,
-            "scores": scores,
-            "curve": curve,
+            "scores": {} if data.questions else scores_of(data, assignments, epochs),
+            "curve": [{name: round(each[name], 3) for name in ("accuracy", "nmi")} for each in epochs],
         }
 
     def _loaded(self, job: Job) -> Loaded:

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 ANSWERS = ("frozen", "head", "kmeans", "final")
 
 
-def scores_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> dict[str, dict[str, float] | None]:
+def scores_of(
+    data: Loaded,
+    assignments: Mapping[str, NDArray[np.int64]],
+    epochs: Sequence[dict[str, float]] | None = None,
+) -> dict[str, dict[str, float] | None]:
     """Scores in percent of each partition; ``None`` where a method has no such one.
 
     ``oracle`` is the best by accuracy of the end and of every epoch: what a choice by label would have printed.
-    ``held_out`` is there where texts were kept from fitting and assigned afterwards.
+    ``held_out`` is there where texts were kept from fitting and assigned afterwards. ``epochs`` are their scores, where
+    they are known already.
     """
     labels = data.labels
     found: dict[str, dict[str, float] | None] = {
@@ -29,20 +34,16 @@ def scores_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> dic
     found |= {name: score(labels, partition) for name, partition in assignments.items() if name.startswith(ON)}
     if data.held_out:
         found["held_out"] = score(data.held_out_labels, assignments["held_out"])
-    epochs = assignments.get("epochs")
-    candidates = [each for answer, each in found.items() if each is not None and answer in ANSWERS]
-    if epochs is None or not len(epochs):
+    epochs = epochs_of(data, assignments) if epochs is None else epochs
+    if not epochs:
         return {**found, "oracle": None}
-    candidates += [score(labels, partition) for partition in epochs]
-    return {**found, "oracle": max(candidates, key=lambda each: each["accuracy"])}
+    ends = [each for answer, each in found.items() if each is not None and answer in ANSWERS]
+    return {**found, "oracle": max([*ends, *epochs], key=lambda each: each["accuracy"])}
 
 
-def curve_of(data: Loaded, epochs: NDArray[np.int64]) -> list[dict[str, float]]:
-    """Accuracy and NMI of every epoch; for curves alone, since a choice among them would be one by label."""
-    return [
-        {name: round(value, 3) for name, value in score(data.labels, each).items() if name in ("accuracy", "nmi")}
-        for each in epochs
-    ]
+def epochs_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> list[dict[str, float]]:
+    """Scores of every epoch that was kept; for curves and the oracle, since a choice among them is one by label."""
+    return [score(data.labels, partition) for partition in assignments.get("epochs", ())]
 
 
 def score(labels: Sequence[str], partition: Any) -> dict[str, float]:

@@ -260,7 +260,7 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
                     line,
                     dataset,
                     measure,
-                    _moments(store, line, dataset, measure) if spec.traced else _values(runs, line.answer, measure),
+                    _moments(store, line, dataset, measure) if spec.traced else values_of(runs, line.answer, measure),
                     _mean(runs, "frozen", measure),
                     _mean(runs, "oracle", measure),
                     reported(line, dataset, measure, spec.papers),
@@ -286,7 +286,7 @@ def table_jobs(spec: TableSpec, seeds: Sequence[int]) -> list[Job]:
     return [
         Job(row, find_set(name), seed, trace=spec.traced)
         for seed, row in wanted
-        if row.chance or seed == 0
+        if row.has_seed(seed)
         for name in spec.sets
     ]
 
@@ -329,7 +329,8 @@ def _answer_title(answer: str) -> str:
     return TITLES[answer.removeprefix(ON)] if answer.startswith(ON) else ANSWER_TITLES[answer]
 
 
-def _values(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> tuple[float, ...]:
+def values_of(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> tuple[float, ...]:
+    """A measure of an answer of each run that has it."""
     scores = [run["scores"].get(answer) for run in runs]
     return tuple(each[measure] for each in scores if each is not None and measure in each)
 
@@ -345,5 +346,5 @@ def _moments(store: Store, line: Line, dataset: str, measure: str) -> tuple[floa
 
 
 def _mean(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> float | None:
-    values = _values(runs, answer, measure)
+    values = values_of(runs, answer, measure)
     return statistics.mean(values) if values else None

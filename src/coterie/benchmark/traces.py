@@ -90,9 +90,10 @@ def ranking_measures(vectors: NDArray[np.floating[Any]], questions: Sequence[Que
     """``map`` and ``mrr`` in percent of candidates ranked by their cosine with the question; one vector a text."""
     import numpy as np
 
+    from coterie.clustering.kmeans import unit_rows
     from coterie.evaluation.ranking import evaluate_ranking
 
-    units = _units(vectors.astype(np.float64))
+    units = unit_rows(vectors.astype(np.float64))
     near = [(units[list(each.candidates)] @ units[each.text], each.relevant) for each in questions]
     scores = evaluate_ranking(near)
     return {"map": round(100 * scores.map, 3), "mrr": round(100 * scores.mrr, 3)}
@@ -116,13 +117,14 @@ def measures(
     """
     import numpy as np
 
+    from coterie.clustering.kmeans import unit_rows
     from coterie.evaluation.external import evaluate
     from coterie.validity.distances import cluster_distances
     from coterie.validity.dunn import dunn
     from coterie.validity.silhouette import silhouette
 
     scores, distances = evaluate(classes.tolist(), labels), cluster_distances(vectors, classes)
-    units = _units(vectors)
+    units = unit_rows(vectors)
     cosines, same = units @ units.T, classes[:, None] == classes[None, :]
     apart = len(np.unique(labels[labels >= 0])) > 1
     of_clusters = cluster_distances(vectors, labels) if apart else None
@@ -146,13 +148,6 @@ def at_stage(trace: dict[str, Any], stage: str) -> dict[str, Any] | None:
     """The snapshot at the end of a stage; ``start`` is before the first."""
     of_stage = [each for each in trace["snapshots"] if each["stage"] == stage]
     return of_stage[-1] if of_stage else None
-
-
-def _units(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
-    units: NDArray[np.float64] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return units
 
 
 def _chosen(snapshots: Sequence[Snapshot]) -> list[int]:

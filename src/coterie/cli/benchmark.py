@@ -10,7 +10,7 @@ import typer
 from coterie.cli.options import Device
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from coterie.benchmark.rows import Row
     from coterie.benchmark.runner import Outcome
@@ -133,8 +133,7 @@ def everything() -> None:
     }
     for group, found in groups.items():
         typer.echo(f"{group}:")
-        for name, title in found:
-            typer.echo(f"  {name:30s} {title}")
+        _tell_names(found)
 
 
 @app.command("status")
@@ -153,13 +152,12 @@ def status(
     store.records()
     rows: dict[str, dict[str, list[int]]] = {}
     wanted = _jobs(methods, datasets, seeds, table, figure)
-    for job in wanted:
-        if not store.has(job):
-            rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
-    there = sum(store.has(job) for job in wanted)
-    typer.echo(f"{there} of {len(wanted)} runs are there")
+    missing = [job for job in wanted if not store.has(job)]
+    for job in missing:
+        rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
+    typer.echo(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
     if any(job.trace for job in wanted) and rows:  # by its name: more is kept of such runs
-        lacking_seeds = sorted({seed for sets in rows.values() for each in sets.values() for seed in each})
+        lacking_seeds = sorted({job.seed for job in missing})
         of = f"--figure {figure}" if figure is not None else f"--table {table}"
         typer.echo(f"missing: coterie benchmark run {of} --seeds {','.join(map(str, lacking_seeds))}")
         return
@@ -184,10 +182,8 @@ def table(
     from coterie.checks import check_choice
 
     if name == "list":
-        for each in all_tables():
-            typer.echo(f"{each.name:22s} {each.title}")
+        _tell_names((each.name, each.title) for each in all_tables())
         return
-
     check_choice("--format", form, tuple(FORMATS))
     spec, store = find_table(name), Store(out)
     found = p_values(spec, store, lambda told: typer.echo(told, err=True)) if marks else None
@@ -205,8 +201,7 @@ def figure(
     from coterie.benchmark.store import Store
 
     if name == "list":
-        for each in all_figures():
-            typer.echo(f"{each.name:22s} {each.title}")
+        _tell_names((each.name, each.title) for each in all_figures())
         return
     draw_figure(find_figure(name), Store(out), file)
     typer.echo(f"drawn: {file}")
@@ -229,6 +224,11 @@ def topics(
     typer.echo("\n".join(topics_as_markdown(job, store) for job in _jobs(methods, datasets, seeds)), nl=False)
 
 
+def _tell_names(found: Iterable[tuple[str, str]]) -> None:
+    for name, title in found:
+        typer.echo(f"  {name:30s} {title}")
+
+
 def _jobs(methods: str, datasets: str, seeds: str, table: str | None = None, figure: str | None = None) -> list[Job]:
     """Seed by seed, so that the first of every cell comes first."""
     from coterie.benchmark.figures import figure_jobs, find_figure
@@ -240,10 +240,10 @@ def _jobs(methods: str, datasets: str, seeds: str, table: str | None = None, fig
 
     numbers, wanted = _numbers(seeds), []
     if table is None and figure is None:
-        names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == "short" else (each,))]
+        names = [name for each in _listed(datasets) for name in (EIGHT_SHORT if each == SHORT else (each,))]
         sets = [find_set(name) for name in dict.fromkeys(names)]
         rows = _runnable(find_rows(_listed(methods)), by_name=_listed(methods))
-        both = [(seed, row) for seed in numbers for row in rows if row.chance or seed in row.seeds]
+        both = [(seed, row) for seed in numbers for row in rows if row.has_seed(seed)]
         wanted = [Job(row, chosen, seed) for seed, row in both for chosen in sets]
     elif (methods, datasets) != (ALL, SHORT):
         raise SettingError("--table and --figure say what is run: leave out --methods and --datasets")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.drawing import COLORS, _plain, _style, legend_below, maps
+from coterie.benchmark.drawing import COLORS, legend_below, maps, plain, style
 from coterie.benchmark.figures import FigureData, FigureSpec
 from coterie.benchmark.partitions import ON
 from coterie.benchmark.rendering import MEASURES
@@ -112,7 +112,7 @@ def _measures_over_stages(data: FigureData, figure: Figure) -> None:
     for axes, (measure, words) in zip(grid.flat, shown.items(), strict=True):
         for place, name in enumerate(data.sets):
             points = _over_stages(measure, [data.trace(FULL, name)])
-            axes.plot(*points, **_style(place), label=find_set(name).title)
+            axes.plot(*points, **style(place), label=find_set(name).title)
         _label(axes, words)
     legend_below(figure, grid[0][0])
 
@@ -135,8 +135,8 @@ def _with_and_without_reconstruction(data: FigureData, figure: Figure) -> None:
             for place, measure in enumerate(measures):
                 points = _over_stages(measure, [data.trace(row, name) for name in sets])
                 kind = "with" if row == FULL else "without"
-                style = {**_style(place), "linestyle": line, "color": COLORS[place]}
-                axes.plot(*points, **style, label=f"{MEASURES[measure]}, {kind} reconstruction")
+                look = {**style(place), "linestyle": line, "color": COLORS[place]}
+                axes.plot(*points, **look, label=f"{MEASURES[measure]}, {kind} reconstruction")
         _label(axes, "percent")
         axes.set_title(words, fontsize=9)
         axes.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
@@ -157,7 +157,7 @@ def _label(axes: Axes, words: str) -> None:
     axes.set_xticks(range(len(STAGES)), [f"{at}\n{stage}" for at, stage in enumerate(STAGES)], fontsize=8)
     axes.set_xlim(-0.3, len(STAGES) - 0.7)  # the same where a stage has no value
     axes.set_ylabel(words)
-    _plain(axes)
+    plain(axes)
 
 
 def _figure(
