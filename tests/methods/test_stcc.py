@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from conftest import GROUPS, grouped_texts
 from reference import stcc_oracle as oracle
 
 import coterie
 import coterie.encoders.codes as codes_module
-from coterie import STCC, evaluate
+from coterie import STCC, evaluate, load
 from coterie.errors import InputError, SettingError
 from coterie.methods.baselines.stcc import standardised
 
@@ -42,6 +43,16 @@ def test_the_groups_are_found_with_good_vectors(vector_file: Path, target: str) 
     np.testing.assert_array_equal(model.predict(TEXTS), model.labels_)
     new, names = grouped_texts(30, seed=7)
     assert evaluate(names, model.predict(new)).accuracy > 0.9
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_tells_the_same_groups_apart(vector_file: Path, tmp_path: Path) -> None:
+    model = STCC(3, vectors=vector_file, epochs=10, n_bits=6, batch_size=20, device="cuda").fit(TEXTS)
+    assert model.words_.network.words.is_cuda
+    assert evaluate(NAMES, model.labels_).accuracy > 0.9
+    np.testing.assert_array_equal(model.predict(TEXTS), model.labels_)
+    model.save(tmp_path / "run")
+    np.testing.assert_array_equal(load(tmp_path / "run", device="cpu").predict(TEXTS), model.labels_)
 
 
 def test_words_come_from_the_texts_without_a_file() -> None:

@@ -55,13 +55,13 @@ class DynamicConvolution(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of texts from the rows of their words, padded at will; zeros for a text without words."""
         width = self.words.shape[1]
-        inside = torch.arange(ids.shape[1]) < lengths[:, None]
+        inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
         words = self.words[torch.where(inside, ids, len(self.words) - 1)] * inside[:, :, None]
         wide = nn.functional.conv1d(words.transpose(1, 2), self.kernels_1, padding=KERNEL - 1, groups=width)
         kept = (lengths + 1).div(2, rounding_mode="floor").clamp(min=TOP)
         most = max(TOP, (ids.shape[1] + 1) // 2)
         pooled = k_max(fold(wide, width), lengths + KERNEL - 1, kept, most)
-        first = torch.tanh(pooled + self.bias_1) * (torch.arange(most) < kept[:, None])[:, None]
+        first = torch.tanh(pooled + self.bias_1) * (torch.arange(most, device=ids.device) < kept[:, None])[:, None]
         wide = nn.functional.conv1d(first, self.kernels_2, padding=KERNEL - 1, groups=width // 2)
         pooled = k_max(fold(wide, width // 2), kept + KERNEL - 1, torch.full_like(kept, TOP), TOP)
         second = torch.tanh(pooled + self.bias_2).flatten(1)
@@ -84,10 +84,10 @@ def k_max(maps: Tensor, lengths: Tensor, kept: Tensor, most: int) -> Tensor:
     Only the first ``lengths[i]`` places belong to the text; where these are fewer, there are more zeros.
     """
     width = maps.shape[2]
-    outside = torch.arange(width) >= lengths[:, None]
+    outside = torch.arange(width, device=maps.device) >= lengths[:, None]
     hidden = maps.masked_fill(outside[:, None], -torch.inf)
     places = hidden.topk(min(most, width), dim=2).indices
-    ranks = torch.arange(places.shape[2])
+    ranks = torch.arange(places.shape[2], device=maps.device)
     dropped = ranks >= torch.minimum(kept, lengths)[:, None]
     # What is dropped goes to a place behind the last, where a zero stands.
     places = places.masked_fill(dropped[:, None], width).sort(dim=2).values
@@ -127,12 +127,12 @@ class ConvolvedWords:
 
         All texts are padded to one length, and all batches to one size: a text's company leaves no trace in its vector.
         """
-        tokens = self.words.tokenize(texts)
+        tokens, device = self.words.tokenize(texts), self.network.words.device
         vectors = np.zeros((len(texts), self.network.dimension), dtype=np.float32)
         for begin in range(0, len(texts), at_a_time):
             rows = np.arange(begin, min(begin + at_a_time, len(texts)))
             ids, lengths = padded(tokens, np.resize(rows, at_a_time), self.max_length)
-            vectors[rows] = self.network(ids, lengths)[: len(rows)].numpy()
+            vectors[rows] = self.network(ids.to(device), lengths.to(device))[: len(rows)].cpu().numpy()
         return vectors, int((tokens.lengths > self.max_length).sum())
 
 

@@ -29,23 +29,25 @@ def learn_codes(
     max_length: int,
     seed: int,
 ) -> History:
-    """Train ``network`` in place, with AdaGrad and half of the last hidden layer dropped at every step.
+    """Train ``network`` in place where it lies, with AdaGrad and half of the last hidden layer dropped at every step.
 
     ``counts`` is how often each text occurs; ``max_length`` how many of its words are read.
     """
-    targets, weights = torch.from_numpy(codes), torch.from_numpy(counts.astype(np.float32))
-    generator = torch.Generator().manual_seed(seed)
+    device = network.words.device
+    targets = torch.from_numpy(codes).to(device)
+    weights = torch.from_numpy(counts.astype(np.float32)).to(device)
+    generator = torch.Generator(device=device).manual_seed(seed)
 
     def loss(rows: Tensor) -> LossTerms:
-        here = rows.numpy()
+        here = rows.cpu().numpy()
         ids, lengths = padded(tokens, here, min(max_length, max(1, int(tokens.lengths[here].max()))))
-        vectors = network(ids, lengths)
-        kept = torch.rand(vectors.shape, generator=generator) >= DROPOUT
+        vectors = network(ids.to(device), lengths.to(device))
+        kept = torch.rand(vectors.shape, generator=generator, device=device) >= DROPOUT
         logits = network.logits(vectors * kept / (1 - DROPOUT))
         return LossTerms(code_loss(logits, targets[rows], weights[rows]))
 
     history = History()
-    trainer = VectorTrainer(len(tokens), batch_size, torch.device("cpu"), seed, history)
+    trainer = VectorTrainer(len(tokens), batch_size, device, seed, history)
     steps = epochs * -(-len(tokens) // batch_size)
     trainer.run("codes", loss, torch.optim.Adagrad(network.parameters(), lr=learning_rate), steps)
     return history

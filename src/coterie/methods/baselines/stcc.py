@@ -51,6 +51,8 @@ class STCC(ClusteringMethod):
         How long and how fast the network learns, by AdaGrad.
     max_length:
         So many words of a text are read.
+    device:
+        Where the network is trained and k-means runs: ``"auto"``, ``"cuda"``, ``"cpu"``.
     random_state:
         Seed; the same seed gives the same clusters.
 
@@ -90,6 +92,7 @@ class STCC(ClusteringMethod):
         batch_size: int = 200,
         learning_rate: float = 0.01,
         max_length: int = 64,
+        device: str = "auto",
         random_state: int | None = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -102,6 +105,7 @@ class STCC(ClusteringMethod):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_length = max_length
+        self.device = device
         self.random_state = random_state
 
     def _check_settings(self) -> None:
@@ -125,12 +129,14 @@ class STCC(ClusteringMethod):
         import torch
 
         from coterie.encoders.convolution import ConvolvedWords, DynamicConvolution
+        from coterie.encoders.device import resolve_device
         from coterie.training.codes import learn_codes
 
+        device = resolve_device(self.device)
         words, table = self._word_vectors(corpus)
         tokens = words.tokenize(corpus.distinct)
         codes = self._codes(tokens, table, corpus.counts)
-        network = DynamicConvolution(table, codes.shape[1], torch.Generator().manual_seed(self.seed_))
+        network = DynamicConvolution(table, codes.shape[1], torch.Generator().manual_seed(self.seed_)).to(device)
         history = learn_codes(
             network,
             tokens,
@@ -147,7 +153,8 @@ class STCC(ClusteringMethod):
         self.words_ = ConvolvedWords(words, network, self.max_length)
         features, truncated = self.words_.encode(corpus.distinct)
         self._note_outcome(features, codes, int((tokens.lengths == 0).sum()), truncated)
-        return Learned(features, kmeans(features, self.n_clusters, weights=corpus.counts, seed=self.seed_).centers)
+        there = torch.from_numpy(features).to(device)
+        return Learned(features, kmeans(there, self.n_clusters, weights=corpus.counts, seed=self.seed_).centers)
 
     def _word_vectors(self, corpus: Corpus) -> tuple[FileWords, NDArray[np.float32]]:
         from coterie.encoders.vector_file import FileWords, words_of
@@ -179,7 +186,8 @@ class STCC(ClusteringMethod):
         import torch
 
         with torch.no_grad():
-            guesses = self.words_.network.logits(torch.from_numpy(features)).numpy() > 0
+            network = self.words_.network
+            guesses = network.logits(torch.from_numpy(features).to(network.words.device)).cpu().numpy() > 0
         self._note(f"the network tells {(guesses == codes).mean():.1%} of the {codes.shape[1]} bits of the texts")
         if n_blank:
             self._note(f"{n_blank:,} distinct texts hold none of the {len(self.words_.words.words):,} words known")
@@ -192,8 +200,11 @@ class STCC(ClusteringMethod):
     def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.words_.encode(texts, at_a_time=1)[0]
 
+    def provenance(self) -> dict[str, str | None]:
+        return {**super().provenance(), "device": str(self.words_.network.words.device)}
+
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {f"network.{name}": value.numpy() for name, value in self.words_.network.state_dict().items()}
+        return {f"network.{name}": value.cpu().numpy() for name, value in self.words_.network.state_dict().items()}
 
     def _save_parts(self, folder: Path) -> dict[str, Any]:
         return {"words": self.words_.words.words}
@@ -204,11 +215,13 @@ class STCC(ClusteringMethod):
         import torch
 
         from coterie.encoders.convolution import ConvolvedWords, DynamicConvolution
+        from coterie.encoders.device import resolve_device
         from coterie.encoders.vector_file import FileWords
 
         table = state["network.words"]
         network = DynamicConvolution(table[:-1], len(state["network.bits"]), torch.Generator())
         network.load_state_dict({name: torch.from_numpy(state[f"network.{name}"]) for name in network.state_dict()})
+        network = network.to(resolve_device(device))
         self.words_ = ConvolvedWords(FileWords(extra["words"]), network, int(self.max_length))
 
 
