@@ -92,4 +92,4 @@ def test_many_words_in_many_clusters_are_soon_counted() -> None:
     began = time.perf_counter()
     keywords = cluster_keywords(texts, np.arange(60_000) % 50, 50)
     assert time.perf_counter() - began < 30
-    assert all(words[:2] == ("late", "parcel") for words in keywords)
+    assert all(words[0] == "late parcel" for words in keywords)

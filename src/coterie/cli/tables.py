@@ -15,24 +15,27 @@ WIDTH_IN_A_PIPE = 120
 
 
 def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console: Console | None = None) -> None:
-    """Size, keywords and representative texts of each cluster; at most ``most`` of them."""
+    """Name, size, keywords and representative texts of each cluster; at most ``most`` of them."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    from coterie.report.naming import cluster_names
+
+    names = cluster_names([summary.keywords for summary in summaries], [summary.id for summary in summaries])
     console = console or wide_console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
     table.add_column("cluster", justify="right", no_wrap=True)
     table.add_column("size", justify="right", no_wrap=True)
     table.add_column("confidence", justify="right", no_wrap=True)
-    table.add_column("keywords", ratio=1, style="cyan")
+    table.add_column("name and keywords", ratio=1)
     table.add_column("texts nearest to its centre", ratio=2, no_wrap=True, overflow="ellipsis")
-    for summary in summaries[:most]:
+    for summary, name in zip(summaries[:most], names, strict=False):
         table.add_row(
             str(summary.id),
             f"{summary.size:,} ({summary.share:.0%})",
             "" if summary.confidence is None else f"{summary.confidence:.2f}",
-            Text(", ".join(summary.keywords[:6])),
+            Text.assemble((name, "bold"), "\n", (", ".join(summary.keywords[:6]), "cyan")),
             Text("\n".join(_one_line(text) for text in summary.representatives)),
         )
     console.print(table)
