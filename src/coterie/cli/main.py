@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from coterie import __version__
-from coterie.cli import augment, benchmark, datasets, demo, doctor, evaluate, fit, methods, predict
+from coterie.cli import augment, benchmark, compare, datasets, demo, doctor, evaluate, fit, methods, predict
 from coterie.errors import CoterieError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("augment")(augment.augment)
 app.command("methods")(methods.methods)
 app.add_typer(datasets.app, name="datasets")
