@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Neither command needs a model hub.
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test lint types unit readme clean
+.PHONY: demo test lint types unit test-browser readme clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --output demo-run --overwrite
@@ -25,6 +25,11 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest -q
+
+# The tests in a real browser, which `make test` leaves out where there is none.
+test-browser: $(READY)
+	@command -v chromium chromium-browser google-chrome > /dev/null || { echo "no browser here: install chromium" >&2; exit 1; }
+	$(BIN)/python -m pytest -q tests/browser
 
 # The table of methods and the figures in the README, from the registry and from benchmarks/results/.
 readme: $(READY)

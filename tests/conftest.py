@@ -72,3 +72,11 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def run_folder(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a report; tests must leave it as it is."""
+    from made_run import make_run
+
+    return make_run(tmp_path_factory.mktemp("made"), tiny_encoder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +19,8 @@ from coterie.types import ClusterSummary
 
 def main(run: Path, picture: Path) -> None:
     clusters = json.loads((run / "clusters.json").read_text(encoding="utf-8"))["clusters"]
-    summaries = [ClusterSummary(**cluster) for cluster in clusters]
+    known = [field.name for field in fields(ClusterSummary)]
+    summaries = [ClusterSummary(**{name: card[name] for name in known if name in card}) for card in clusters]
     console = Console(record=True, width=130, file=io.StringIO(), force_terminal=True)
     print_clusters(summaries, console=console)
     # Generic font names: the picture must not load anything from anywhere.

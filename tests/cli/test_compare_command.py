@@ -186,5 +186,5 @@ def test_two_real_runs(tmp_path: Path) -> None:
     assert found == _expected(three, two, TEXTS)
     assert (found["n_before"], found["n_after"], found["n_rows"]) == (3, 2, 30)
     words = done("compare", tmp_path / "run3", tmp_path / "run2").words
-    keywords = json.loads((tmp_path / "run3" / "clusters.json").read_text(encoding="utf-8"))["clusters"][2]["keywords"]
-    assert f"2 ({', '.join(keywords[:3])})" in words
+    name = json.loads((tmp_path / "run3" / "clusters.json").read_text(encoding="utf-8"))["clusters"][2]["name"]
+    assert f"2 ({name})" in words

@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str,
 def check_run(run: Path) -> None:
     sample = find_dataset("support")
     assert sample is not None
-    assert {path.name for path in run.iterdir()} == RUN_FILES
+    assert {path.name for path in run.iterdir()} == RUN_FILES | {"report.html"}
     assert read_header(run / "assignments.csv") == ["row", "id", "cluster", "confidence", "status", "text"]
     assert column(run / "assignments.csv", "id") == column(sample, "id")
     assert column(run / "assignments.csv", "text") == column(sample, "text")
@@ -43,7 +43,7 @@ def check_run(run: Path) -> None:
 
 
 def last_lines(outcome: Outcome) -> list[str]:
-    return outcome.out.rstrip("\n").split("\n")[-3:]
+    return outcome.out.rstrip("\n").split("\n")[-4:]
 
 
 def test_the_demo_clusters_the_sample_and_says_how_well(asked: list[dict[str, Any]], tmp_path: Path) -> None:
@@ -60,12 +60,14 @@ def test_the_demo_clusters_the_sample_and_says_how_well(asked: list[dict[str, An
     assert sample is not None
     options = ("--labels", sample.with_name("topics.csv"), "--label-column", "topic", "--id-column", "id", "--json")
     scores = json.loads(done("evaluate", run / "assignments.csv", *options).out)
-    wrote, against, now = last_lines(outcome)
+    wrote, against, see, now = last_lines(outcome)
     assert wrote.startswith(f"Wrote {run}/ ")
     assert against == (
         f"Against the sample's own 12 topics, which were not used: accuracy {100 * scores['accuracy']:.0f} %, "
         f"NMI {100 * scores['nmi']:.0f} %."
     )
+    assert see.startswith(f"Open {run / 'report.html'} in a browser")
+    assert '"scores":' in (run / "report.html").read_text(encoding="utf-8")
     assert now.startswith("Now your own texts: coterie fit FILE.csv -k 20 -o run;")
     assert now.endswith(f"coterie predict {run} NEW.csv -o OUT.csv")
 

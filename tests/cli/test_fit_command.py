@@ -31,6 +31,7 @@ from coterie.methods.registry import METHODS, find_method
 TEXTS = [*grouped_texts(30)[0], "", "  \t", 'my "late" parcel, again', "reset\nmy password", "grüße, refund 🎉"]
 TEXTS.append(TEXTS[0])
 EMPTY = [30, 31]
+CARD_FIELDS = ("name", "borderline", "cohesion", "separation", "nearest", "duplicates", "stability")
 # Methods whose head decides, and the names of their stages.
 STAGES = {
     "aecl": ("stage_1", "stage_2", "stage_3"),
@@ -118,7 +119,7 @@ def test_clusters_json_describes_every_cluster(any_run: Path) -> None:
     assert sizes == np.bincount(assigned, minlength=len(clusters)).tolist()
     rows = read_rows(any_run / "assignments.csv")
     for cluster in clusters:
-        described = {"id", "size", "share", "confidence", "keywords", "representatives"}
+        described = {"id", "size", "share", "confidence", "keywords", "representatives", *CARD_FIELDS}
         learns_topics = read_json(any_run / "run.json")["method"] == "deccrl"
         assert set(cluster) == (described | {"topics"} if learns_topics else described)
         for topic in cluster.get("topics", []):

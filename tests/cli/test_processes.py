@@ -75,7 +75,7 @@ def test_ctrl_c_ends_training_and_keeps_the_model_so_far(tmp_path: Path, tiny_en
     assert "Traceback" not in errors.finish()
     assert "Note: training was interrupted after" in out
     assert {entry.name for entry in tmp_path.iterdir()} == {"in.csv", "run"}
-    assert {entry.name for entry in (tmp_path / "run").iterdir()} == RUN_FILES
+    assert {entry.name for entry in (tmp_path / "run").iterdir()} == RUN_FILES | {"report.html"}
     run = read_json(tmp_path / "run" / "run.json")
     assert run["history"]["stop_reasons"] == {"sccl": "interrupted"}
     steps = len(run["history"]["steps"])
@@ -91,13 +91,13 @@ def test_a_process_of_its_own_writes_the_same_bytes(tmp_path: Path, tiny_encoder
     texts, groups = grouped_texts(40)
     path = write_csv(tmp_path / "in.csv", {"text": [*texts, ""], "group": [*groups, ""]})
     options = ("-k", 3, "--encoder", tiny_encoder, "--set", "training.max_steps=3", "-q", "--seed", 3)
-    done("fit", path, *options, "-o", tmp_path / "here")
+    done("fit", path, *options, "--report", "-o", tmp_path / "here")
     there = coterie_process(
         "--verbose", "fit", "in.csv", *options, "-o", "there", cwd=tmp_path, environment={"PYTHONHASHSEED": "7"}
     )
     assert (there.code, there.out) == (0, ""), there.err
     assert "coterie.methods.base: 1 of 41 rows are empty" in there.err
-    for name in ("assignments.csv", "clusters.json"):
+    for name in ("assignments.csv", "clusters.json", "report.html"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 

@@ -23,6 +23,7 @@ def demo(
     """
     from coterie.cli.evaluate import score_file
     from coterie.cli.fit import run
+    from coterie.cli.report import REPORT_FILE, add_report
     from coterie.cli.run_folder import check_free_for_run
     from coterie.datasets.loading import find_dataset
     from coterie.methods.building import build_method
@@ -35,11 +36,16 @@ def demo(
     # Half the default epochs: a first look should not take long.
     settings = {"training.max_epochs": DEMO_EPOCHS, "training.progress": True, "device": device}
     model = build_method("sccl", 12, seed, settings, {})
-    run(model, "sccl", corpus, "the bundled sample 'support'", output, quiet=False)
-    scores = score_file(output / "assignments.csv", messages.with_name("topics.csv"), "topic", "id")
+    run(model, "sccl", corpus, "the bundled sample 'support'", output, quiet=False, report=False)
+    topics = messages.with_name("topics.csv")
+    scores = score_file(output / "assignments.csv", topics, "topic", "id")
+    add_report(output, topics, "topic", "id", device=device)
     typer.echo(
         f"Against the sample's own 12 topics, which were not used: accuracy {100 * scores.accuracy:.0f} %, "
         f"NMI {100 * scores.nmi:.0f} %."
+    )
+    typer.echo(
+        f"Open {output / REPORT_FILE} in a browser: a map of the messages, the groups, and what training changed."
     )
     typer.echo(
         f"Now your own texts: coterie fit FILE.csv -k 20 -o run; new texts: coterie predict {output} NEW.csv -o OUT.csv"

@@ -41,6 +41,7 @@ def fit(
         typer.Option("--config", help="Settings from a file: YAML, an experiment file, or a run's run.json."),
     ] = None,
     snapshots: Annotated[int, typer.Option(help="Keep embeddings and labels every so many epochs.")] = 0,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Make report.html, the run as a page.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
 ) -> None:
     """Cluster the texts of a file into a run folder.
@@ -60,8 +61,9 @@ def fit(
     `coterie fit titles.csv -k 20 --config experiments/aecl/aecl_stackoverflow.yaml -o run`
 
     The folder holds **assignments.csv** (row, cluster, confidence, status, text), **clusters.json** (size, keywords,
-    representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer) and **run.json**
-    (settings, versions, timings, history). Ctrl-C ends training early and keeps the model so far.
+    representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer), **run.json**
+    (settings, versions, timings, history) and **report.html** (all of it as a page, with a map). Ctrl-C ends training
+    early and keeps the model so far.
     """
     from coterie.cli.run_folder import check_free_for_run, listed_columns
     from coterie.cli.settings import Config, parse_settings, read_config
@@ -91,7 +93,7 @@ def fit(
             raise SettingError(f"--snapshots needs a method that trains; {method} does not")
         settings["training.snapshot_every"] = snapshots
     model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
-    run(model, method, corpus, str(input), output, quiet, sample=sample, seconds={"reading": reading})
+    run(model, method, corpus, str(input), output, quiet, sample=sample, seconds={"reading": reading}, report=report)
 
 
 def run(
@@ -104,12 +106,15 @@ def run(
     *,
     sample: int | None = None,
     seconds: Mapping[str, float] | None = None,
+    report: bool = True,
 ) -> None:
-    """Fit, write the run folder, and show what came out; ``seconds`` is what earlier phases took."""
-    from coterie.cli.run_folder import AssignmentWriter, versions
+    """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
+    from coterie.cli.report import REPORT_FILE, add_report
+    from coterie.cli.run_folder import AssignmentWriter, versions, write_cards
     from coterie.cli.tables import print_clusters
     from coterie.files import whole_folder, write_json
     from coterie.methods.training import Clock
+    from coterie.report.cards import build_cards
     from coterie.report.content import describe_clusters
 
     model.check(corpus, sample)
@@ -133,7 +138,8 @@ def run(
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
         clock.lap("writing")
-        write_json(folder / "clusters.json", {"clusters": [summary.to_dict() for summary in summaries]})
+        cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=model.confidence_)
+        write_cards(folder, cards)
         model.save_pretrained(folder / "model")
         _save_snapshots(model, corpus, folder)
         clock.lap("saving")
@@ -161,6 +167,8 @@ def run(
                 "history": model.history_.to_dict(),
             },
         )
+    if report:
+        add_report(output, device=vars(model).get("device", "auto"))
     if not quiet:
         print_clusters(summaries)
         for note in model.notes_:
@@ -169,6 +177,8 @@ def run(
             f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "
             f"in {time.perf_counter() - began:.0f} s."
         )
+        if report:
+            typer.echo(f"Open {output / REPORT_FILE} to see it.")
 
 
 def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> Estimate | None:

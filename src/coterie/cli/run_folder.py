@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from coterie.report.cards import ClusterCard
     from coterie.text.corpus import Corpus
 
 RUN_FILE = "run.json"
@@ -94,6 +95,13 @@ class _Collector:
     """A stream for the csv module: what is written goes to a function as it is, without a method in between."""
 
     write: Callable[[str], object]
+
+
+def write_cards(folder: Path, cards: Iterable[ClusterCard]) -> None:
+    """``clusters.json``."""
+    from coterie.files import write_json
+
+    write_json(folder / "clusters.json", {"clusters": [card.to_dict() for card in cards]})
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:

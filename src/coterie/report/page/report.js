@@ -1,0 +1,373 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const clusters = data.clusters;
+const byId = (id) => document.getElementById(id);
+const percent = (share) => `${Math.round(100 * share)} %`;
+const count = (n) => n.toLocaleString("en");
+
+/** An element; text is never read as HTML. */
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "text") made.textContent = value;
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== false && value !== null) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function drawn(tag, attributes, text) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function unpack(packed, Kind) {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  return new Kind(bytes.buffer);
+}
+
+/* Colours: hues a golden angle apart, in three lightnesses, so that neighbours in the list differ. */
+function isDark() {
+  const told = document.documentElement.dataset.theme;
+  return told ? told === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+function hsl(id) {
+  const light = (isDark() ? [62, 74, 50] : [46, 34, 58])[id % 3];
+  return [(id * 137.508 + 215) % 360, id % 2 ? 58 : 72, light];
+}
+function css(id) {
+  if (id < 0) return "#888888";
+  const [hue, saturation, light] = hsl(id);
+  return `hsl(${hue} ${saturation}% ${light}%)`;
+}
+/** As a pixel: little-endian alpha, blue, green, red. */
+function pixel(id, alpha) {
+  const [hue, saturation, light] = id < 0 ? [0, 0, 53] : hsl(id);
+  const s = saturation / 100, l = light / 100, a = s * Math.min(l, 1 - l);
+  const channel = (n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return ((alpha << 24) | (channel(4) << 16) | (channel(8) << 8) | channel(0)) >>> 0;
+}
+
+/** Points on a canvas, written pixel by pixel: a hundred thousand take a few milliseconds. */
+class PointMap {
+  constructor(canvas, points, labels = false) {
+    Object.assign(this, { canvas, points, labels, scale: 1, dx: 0, dy: 0, shown: null, frame: 0 });
+    this.context = canvas.getContext("2d");
+    this.count = points.cluster.length;
+    new ResizeObserver(() => this.ask()).observe(canvas);
+  }
+  ask() {
+    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
+  }
+  resize() {
+    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    const width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
+    const height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+    if (width !== this.canvas.width || height !== this.canvas.height || !this.image) {
+      this.canvas.width = width; this.canvas.height = height;
+      this.image = this.context.createImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    this.ratio = ratio;
+    this.unit = 0.47 * Math.min(width, height) * this.scale / 32000;
+  }
+  left(i) { return this.canvas.width / 2 + this.dx * this.ratio + this.points.x[i] * this.unit; }
+  top(i) { return this.canvas.height / 2 + this.dy * this.ratio - this.points.y[i] * this.unit; }
+  draw() {
+    this.resize();
+    const { pixels, canvas, points } = this, width = canvas.width, height = canvas.height;
+    pixels.fill(0);
+    const dense = Math.sqrt(this.count / 1500) / this.scale;
+    const radius = Math.max(1, Math.min(6, Math.round(this.ratio * 2.6 / Math.max(1, Math.sqrt(dense)) * Math.min(1.6, Math.max(1, width / this.ratio / 500)))));
+    const disc = [];
+    for (let y = -radius; y <= radius; y++)
+      for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push(y * width + x);
+    const strong = clusters.map((_, id) => pixel(id, 215)), faint = clusters.map((_, id) => pixel(id, 34));
+    const passes = this.shown ? [0, 1] : [1];
+    for (const pass of passes)
+      for (let i = 0; i < this.count; i++) {
+        const here = !this.shown || this.shown[i] === 1;
+        if (this.shown && here !== (pass === 1)) continue;
+        const x = Math.round(this.left(i)), y = Math.round(this.top(i));
+        if (x < radius || y < radius || x >= width - radius || y >= height - radius) continue;
+        const color = (here ? strong : faint)[points.cluster[i]], at = y * width + x;
+        for (const step of disc) pixels[at + step] = color;
+      }
+    this.context.putImageData(this.image, 0, 0);
+    if (this.labels) this.name();
+  }
+  /** The groups' names at the middle of their points, the largest first, none over another. */
+  name() {
+    const { context, ratio } = this, taken = [];
+    context.font = `600 ${12 * ratio}px system-ui, sans-serif`;
+    context.textAlign = "center"; context.textBaseline = "middle"; context.lineJoin = "round";
+    const ink = getComputedStyle(document.body);
+    for (const place of this.middles()) {
+      const x = this.canvas.width / 2 + this.dx * ratio + place.x * this.unit;
+      const y = this.canvas.height / 2 + this.dy * ratio - place.y * this.unit;
+      const name = clusters[place.id].name, half = context.measureText(name).width / 2 + 3 * ratio, tall = 9 * ratio;
+      if (x - half < 0 || x + half > this.canvas.width || y < tall || y > this.canvas.height - tall) continue;
+      if (taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - y) < 2 * tall)) continue;
+      taken.push({ x, y, half });
+      context.strokeStyle = ink.backgroundColor; context.lineWidth = 4 * ratio; context.strokeText(name, x, y);
+      context.fillStyle = ink.color; context.fillText(name, x, y);
+    }
+  }
+  middles() {
+    if (!this._middles) {
+      const rows = clusters.map(() => []);
+      for (let i = 0; i < this.count; i++) rows[this.points.cluster[i]]?.push(i);
+      const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+      this._middles = rows.map((of, id) => ({ id, size: of.length, x: middle(of.map((i) => this.points.x[i])), y: middle(of.map((i) => this.points.y[i])) }))
+        .filter((place) => place.size).sort((a, b) => b.size - a.size);
+    }
+    return this._middles.filter((place) => !this.only || this.only.has(place.id));
+  }
+  zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+    const to = Math.max(0.5, Math.min(60, this.scale * factor)), by = to / this.scale;
+    const fromX = x - this.canvas.clientWidth / 2, fromY = y - this.canvas.clientHeight / 2;
+    this.dx = fromX - (fromX - this.dx) * by; this.dy = fromY - (fromY - this.dy) * by; this.scale = to;
+    this.ask();
+  }
+  reset() { this.scale = 1; this.dx = this.dy = 0; this.ask(); }
+  /** The point under a place of the canvas, or -1. */
+  at(x, y) {
+    let best = -1, nearest = (9 * this.ratio) ** 2;
+    for (let i = 0; i < this.count; i++) {
+      if (this.shown && this.shown[i] !== 1) continue;
+      const far = (this.left(i) - x * this.ratio) ** 2 + (this.top(i) - y * this.ratio) ** 2;
+      if (far < nearest) { nearest = far; best = i; }
+    }
+    return best;
+  }
+}
+
+const points = data.points;
+const main = { x: unpack(points.x, Int16Array), y: unpack(points.y, Int16Array), cluster: unpack(points.cluster, Int32Array) };
+const confidence = unpack(points.confidence, Uint8Array), runnerUp = unpack(points.runner_up, Int32Array);
+const map = new PointMap(byId("points"), main, true);
+const small = [];
+let chosen = null, wanted = "";
+
+/** Show what is both in the chosen group and holds the words searched for. */
+function choose() {
+  const words = wanted.toLowerCase();
+  const any = chosen !== null || words;
+  let found = 0;
+  const shown = any ? new Uint8Array(points.count) : null;
+  if (any) for (let i = 0; i < points.count; i++)
+    if ((chosen === null || main.cluster[i] === chosen) && (!words || lowered()[i].includes(words))) { shown[i] = 1; found++; }
+  map.shown = shown;
+  map.only = chosen === null ? null : new Set([chosen]);
+  map.ask();
+  for (const { view, of } of small) {
+    view.shown = shown ? of.map((i) => shown[i]) : null;
+    view.ask();
+  }
+  for (const button of byId("groups").querySelectorAll("button"))
+    button.setAttribute("aria-pressed", String(Number(button.dataset.id) === chosen));
+  byId("clear").hidden = !any;
+  byId("found").textContent = any ? `${count(found)} of ${count(points.count)} texts` : "";
+}
+let lowCase = null;
+function lowered() { return (lowCase ??= (points.texts ?? []).map((text) => text.toLowerCase())); }
+function toggle(id) { chosen = chosen === id ? null : id; choose(); }
+
+function swatch(id) { return make("span", { class: "swatch", style: `background:${css(id)}`, "data-swatch": id, "aria-hidden": "true" }); }
+
+function fillHeader() {
+  byId("title").textContent = data.about.title;
+  byId("headline").append(...data.headline.map((text) => make("p", { text })));
+  for (const section of document.querySelectorAll("section"))
+    if (!section.hidden) byId("nav").append(make("a", { href: `#${section.id}`, text: section.dataset.title }));
+}
+
+function fillGroups() {
+  for (const card of clusters)
+    byId("groups").append(make("li", {}, make("button", { type: "button", "data-id": card.id, "aria-pressed": "false", onclick: () => toggle(card.id) },
+      swatch(card.id), make("span", { text: card.name }), make("span", { class: "count", text: count(card.size) }))));
+}
+
+function cardOf(card) {
+  const marks = [["confidence", card.confidence, "how far the group is ahead of the next one, on average", 0],
+    ["stability", card.stability, "how well it is found again when the clustering is repeated", 0.6],
+    ["cohesion", card.cohesion, "mean cosine of its texts with their mean", 0],
+    ["separation", card.separation, "one minus the cosine with the nearest group", 0]];
+  const told = marks.filter(([, value]) => value !== null && value !== undefined).map(([name, value, title, least]) =>
+    make("div", { title, class: value < least ? "shaky" : "" }, make("b", { text: percent(value) }), name));
+  const made = make("article", { class: "card", id: `group-${card.id}` },
+    make("header", {}, swatch(card.id), make("h3", { text: card.name }), make("span", { class: "count", text: `${count(card.size)} · ${percent(card.share)}` })),
+    make("ul", { class: "words" }, ...card.keywords.map((text) => make("li", { text }))),
+    make("ul", { class: "texts" }, ...card.representatives.map((text) => make("li", { text: text.length > 300 ? `${text.slice(0, 300)}…` : text, dir: "auto" }))),
+    make("div", { class: "marks" }, ...told));
+  if (card.borderline.length)
+    made.append(make("details", {}, make("summary", { text: "Borderline texts" }), make("ul", { class: "texts" }, ...card.borderline.map((each) =>
+      make("li", { dir: "auto" }, `${each.text.length > 300 ? `${each.text.slice(0, 300)}…` : each.text} `, make("span", { class: "soft", text: clusters[each.runner_up] ? `→ ${clusters[each.runner_up].name}` : "" }))))));
+  for (const topic of card.topics ?? [])
+    made.append(make("p", { class: "soft", text: `Topic (${percent(topic.share)}): ${topic.words.slice(0, 6).join(", ")}` }));
+  const near = card.nearest.filter((id) => clusters[id]).map((id) => clusters[id].name);
+  const facts = [near.length ? `Nearest: ${near.join("; ")}.` : "", card.duplicates > 0.005 ? `${percent(card.duplicates)} repeat another text.` : ""];
+  if (facts.join("")) made.append(make("p", { class: "soft", text: facts.join(" ").trim() }));
+  return made;
+}
+
+function panel(told) {
+  const canvas = make("canvas", { role: "img", "aria-label": told.title });
+  const of = unpack(told.points, Int32Array);
+  const view = new PointMap(canvas, { x: unpack(told.x, Int16Array), y: unpack(told.y, Int16Array), cluster: unpack(told.cluster, Int32Array) });
+  small.push({ view, of: Uint32Array.from(of) });
+  return make("figure", {}, make("figcaption", { text: told.title }), canvas);
+}
+
+function fillTrained() {
+  const trained = data.trained;
+  if (!trained) return;
+  byId("trained").hidden = false;
+  const body = byId("trained-body");
+  body.append(make("p", { text: trained.verdict }));
+  if (trained.kept.length)
+    body.append(make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, ...["Neighbours in one group, beyond chance", "before", "after"].map((text) => make("th", { text })))),
+      make("tbody", {}, ...trained.kept.map((each) => make("tr", {}, make("td", { text: each.name }), make("td", { text: percent(each.before) }), make("td", { text: percent(each.after) })))))));
+  if (trained.panels.length)
+    body.append(make("div", { class: "panels" }, panel({ ...trained.panels[0], title: "Before: the frozen encoder" }), panel({ ...trained.panels[1], title: "After fine-tuning" })));
+  const changes = trained.changes, name = (id) => clusters[id]?.name ?? `group ${id}`;
+  body.append(make("p", { text: `${percent(changes.agreement)} of the texts stayed in the group that matches their first one.` }));
+  const listed = (ids) => ids.map((id) => `“${name(id)}”`).join(", ");
+  const told = { split: (each) => `${listed(each.before)} was split into ${listed(each.after)}`, merged: (each) => `${listed(each.before)} were merged into ${listed(each.after)}`,
+    new: (each) => `${listed(each.after)} is new`, gone: (each) => `${listed(each.before)} is gone` };
+  const happened = (changes.changes ?? []).filter((each) => told[each.kind]).slice(0, 12);
+  if (happened.length) body.append(make("h3", { text: "Splits and mergers" }), make("ul", { class: "texts" }, ...happened.map((each) => make("li", { text: `${told[each.kind](each)}.` }))));
+  const moves = (changes.moves ?? []).slice(0, 8);
+  if (moves.length) body.append(make("h3", { text: "What moved most" }), make("ul", { class: "texts" }, ...moves.map((move) =>
+    make("li", {}, `${count(move.rows)} texts from “${name(move.before)}” to “${name(move.after)}”`, move.examples.length ? make("ul", { class: "texts soft" }, ...move.examples.map((text) => make("li", { text, dir: "auto" }))) : ""))));
+}
+
+/** A line picture: lines are {points: [[x, y]], class}. */
+function lineChart(title, lines, { marks = [], x = "", y = "", yFrom = null, yTo = null } = {}) {
+  const width = 340, height = 190, left = 46, bottom = 30, top = 10, right = 10;
+  const all = lines.flatMap((line) => line.points);
+  const xs = all.map((point) => point[0]), ys = all.map((point) => point[1]).filter(Number.isFinite);
+  const x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = yFrom ?? Math.min(...ys), y1 = yTo ?? Math.max(...ys);
+  const px = (value) => left + (width - left - right) * (x1 > x0 ? (value - x0) / (x1 - x0) : 0.5);
+  const py = (value) => height - bottom - (height - bottom - top) * (y1 > y0 ? (value - y0) / (y1 - y0) : 0.5);
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
+  svg.append(drawn("line", { class: "axis", x1: left, y1: height - bottom, x2: width - right, y2: height - bottom }), drawn("line", { class: "axis", x1: left, y1: top, x2: left, y2: height - bottom }));
+  const short = (value) => Math.abs(value) >= 1000 ? count(Math.round(value)) : String(Number(value.toPrecision(3)));
+  svg.append(drawn("text", { x: left - 4, y: top + 8, "text-anchor": "end" }, short(y1)), drawn("text", { x: left - 4, y: height - bottom, "text-anchor": "end" }, short(y0)),
+    drawn("text", { x: left, y: height - bottom + 14 }, short(x0)), drawn("text", { x: width - right, y: height - bottom + 14, "text-anchor": "end" }, short(x1)),
+    drawn("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, x));
+  for (const mark of marks) svg.append(drawn("line", { class: "stage-line", x1: px(mark.at), x2: px(mark.at), y1: top, y2: height - bottom }), drawn("text", { x: px(mark.at) + 3, y: top + 9 }, mark.name));
+  for (const line of lines) svg.append(drawn("polyline", { class: `line ${line.class ?? ""}`, points: line.points.filter((point) => Number.isFinite(point[1])).map((point) => `${px(point[0]).toFixed(1)},${py(point[1]).toFixed(1)}`).join(" ") }));
+  return make("figure", {}, make("figcaption", { text: y ? `${title} (${y})` : title }), svg);
+}
+
+function fillCurves() {
+  if (!data.curves) return;
+  byId("curves").hidden = false;
+  const many = data.curves.stages.length > 1;
+  const marks = many ? data.curves.stages.map((stage) => ({ at: stage.step, name: stage.name })) : [];
+  for (const [name, line] of Object.entries(data.curves.terms)) byId("curve-panels").append(lineChart(name.replaceAll("_", " "), [{ points: line }], { marks, x: "step" }));
+}
+
+function fillCoverage() {
+  const kept = data.coverage.map((point) => [point.least, 100 * point.share]);
+  const right = data.coverage.filter((point) => point.right !== undefined).map((point) => [point.least, 100 * point.right]);
+  const lines = [{ points: kept }];
+  if (right.length) lines.push({ points: right, class: "other" });
+  const half = data.coverage.filter((point) => point.share >= 0.5).at(-1);
+  byId("coverage").append(make("p", { text: `Half of the texts have a confidence of ${percent(half.least)} or more. Confidence is how far a text's group is ahead of the runner-up; it is a margin, not a probability of being right.` }),
+    make("div", { class: "panels" }, lineChart(right.length ? "Texts kept (blue) and rightly placed among them (green)" : "Texts kept when weak ones are left out", lines, { x: "least confidence", y: "%", yFrom: 0, yTo: 100 })));
+}
+
+function fillTruth() {
+  const truth = data.truth;
+  if (!truth) return;
+  byId("truth").hidden = false;
+  const scores = truth.scores, most = Math.max(1, ...truth.counts.flat());
+  byId("truth-body").append(make("p", { text: `Accuracy ${percent(scores.accuracy)}, NMI ${percent(scores.nmi)}, ARI ${percent(scores.ari)}, over ${count(scores.n_rows)} texts with a label. The labels were not used to make the groups.` }),
+    make("div", { class: "wide" }, make("table", { class: "heat" }, make("thead", {}, make("tr", {}, make("th"), ...truth.clusters.map((id) => make("th", { class: "up", text: clusters[id]?.name ?? id })))),
+      make("tbody", {}, ...truth.counts.map((row, i) => make("tr", {}, make("th", { text: truth.labels[i], title: truth.labels[i] }), ...row.map((n) => make("td", { text: n ? count(n) : "", style: n ? `background: color-mix(in srgb, var(--accent) ${Math.round(8 + 72 * n / most)}%, transparent)` : "" }))))))));
+  if (truth.left_out) byId("truth-body").append(make("p", { class: "soft", text: "The largest are shown." }));
+}
+
+function fillAbout() {
+  const about = data.about;
+  const facts = { Texts: `${count(about.rows)} rows, ${count(about.distinct)} distinct`, Method: about.method, Encoder: about.encoder, Seed: about.seed, Version: `coterie ${about.version}` };
+  for (const [name, value] of Object.entries(facts)) if (value !== null && value !== undefined) byId("facts").append(make("dt", { text: name }), make("dd", { text: String(value) }));
+  byId("notes").append(...about.notes.map((text) => make("li", { text })));
+  if (!about.with_texts) byId("notes").append(make("li", { text: "Made without the texts: names and keywords are made of their words." }));
+}
+
+/* Hands: mouse, fingers and keys. */
+function listen() {
+  const canvas = byId("points"), tip = byId("tip"), held = new Map();
+  let moved = false;
+  const place = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  canvas.addEventListener("wheel", (event) => { event.preventDefault(); map.zoom(Math.exp(-event.deltaY / 400), ...place(event)); }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); held.set(event.pointerId, place(event)); moved = false; });
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = place(event), last = held.get(event.pointerId);
+    if (!last) { hover(x, y); return; }
+    if (held.size === 1) { map.dx += x - last[0]; map.dy += y - last[1]; map.ask(); }
+    else {
+      const other = [...held].find(([id]) => id !== event.pointerId)[1];
+      const before = Math.hypot(last[0] - other[0], last[1] - other[1]), now = Math.hypot(x - other[0], y - other[1]);
+      if (before > 0) map.zoom(now / before, (x + other[0]) / 2, (y + other[1]) / 2);
+    }
+    if (Math.hypot(x - last[0], y - last[1]) > 2) { moved = true; tip.hidden = true; }
+    held.set(event.pointerId, [x, y]);
+  });
+  const release = (event) => {
+    if (held.delete(event.pointerId) && !moved && event.type === "pointerup") { const i = map.at(...place(event)); if (i >= 0) toggle(main.cluster[i]); else if (chosen !== null) toggle(chosen); }
+  };
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
+  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+  function hover(x, y) {
+    const i = map.at(x, y);
+    tip.hidden = i < 0;
+    if (i < 0) return;
+    const card = clusters[main.cluster[i]], next = clusters[runnerUp[i]];
+    tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, then ${next.name}` : ""}`));
+    tip.style.left = `${Math.max(0, Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${Math.max(0, y + 18 + tip.offsetHeight > canvas.clientHeight ? y - tip.offsetHeight - 10 : y + 18)}px`;
+  }
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
+    if (step) { map.dx += step[0]; map.dy += step[1]; map.ask(); }
+    else if (event.key === "+" || event.key === "=") map.zoom(1.3);
+    else if (event.key === "-") map.zoom(1 / 1.3);
+    else if (event.key === "0") map.reset();
+    else if (event.key === "Escape") byId("clear").click();
+    else return;
+    event.preventDefault();
+  });
+  byId("search").addEventListener("input", (event) => { wanted = event.target.value.trim(); choose(); });
+  byId("search").hidden = !points.texts;
+  byId("clear").addEventListener("click", () => { chosen = null; wanted = ""; byId("search").value = ""; map.reset(); choose(); });
+  byId("theme").addEventListener("click", () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; repaint(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+}
+function repaint() {
+  for (const each of document.querySelectorAll("[data-swatch]")) each.style.background = css(Number(each.dataset.swatch));
+  for (const view of [map, ...small.map((each) => each.view)]) view.ask();
+}
+
+fillGroups();
+byId("card-list").append(...clusters.filter((card) => card.size).map(cardOf));
+fillTrained();
+if (data.stages.length) { byId("stages").hidden = false; byId("stage-panels").append(...data.stages.map(panel)); }
+fillCurves();
+fillCoverage();
+fillTruth();
+fillAbout();
+fillHeader();
+listen();
+map.ask();
+document.documentElement.dataset.ready = "true";

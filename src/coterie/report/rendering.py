@@ -1,0 +1,31 @@
+"""The report as one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib.resources import files
+from typing import Any
+
+from coterie.report.data import ReportData
+
+
+def render_report(data: ReportData) -> str:
+    """The whole page; what comes from the data stands in it as data, never as markup."""
+    page = files("coterie.report").joinpath("page")
+    parts = {
+        "title": html.escape(f"{data.content['about']['title']}: Coterie report"),
+        "style": page.joinpath("report.css").read_text(encoding="utf-8"),
+        "script": page.joinpath("report.js").read_text(encoding="utf-8"),
+        "data": script_json(data.content),
+    }
+    template = page.joinpath("report.html").read_text(encoding="utf-8")
+    # Split, not replaced one after the other: a text may hold what looks like a placeholder.
+    pieces = template.replace("{{", "\0").replace("}}", "\0").split("\0")
+    return "".join(piece if place % 2 == 0 else parts[piece] for place, piece in enumerate(pieces))
+
+
+def script_json(content: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element or begin a comment."""
+    told = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return told.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,91 @@
+"""A run folder as a report reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import InputError
+from coterie.text.corpus import Corpus, as_corpus
+from coterie.text.reading import read_columns
+
+if TYPE_CHECKING:
+    from coterie.methods.base import ClusteringMethod
+
+RUN_FILE, ASSIGNMENTS_FILE, SNAPSHOTS = "run.json", "assignments.csv", "snapshots"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What ``coterie fit`` left behind.
+
+    Attributes
+    ----------
+    folder:
+        Where it lies.
+    about:
+        ``run.json``: method, settings, notes, history.
+    corpus:
+        The texts, row for row.
+    model:
+        The fitted method, with its labels and confidences of all rows.
+    """
+
+    folder: Path
+    about: dict[str, Any]
+    corpus: Corpus
+    model: ClusteringMethod
+
+    @property
+    def initial_labels(self) -> NDArray[np.int64] | None:
+        """Before training, row for row; -1 outside the sample that was learned on. ``None`` without training."""
+        return vars(self.model).get("initial_labels_")
+
+    def snapshots(self, rows: NDArray[np.int64]) -> list[tuple[str, NDArray[np.float32]]]:
+        """The embeddings of some rows at every stored moment with its name; none where a row was not learned on."""
+        from safetensors import safe_open
+        from safetensors.numpy import load_file
+
+        folder = self.folder / SNAPSHOTS
+        if not folder.is_dir():
+            return []
+        places = load_file(folder / "rows.safetensors")["distinct_index"][rows]
+        if (places < 0).any():
+            return []
+        found = []
+        for path in sorted(folder.glob("[0-9]*.safetensors")):
+            with safe_open(path, "numpy") as opened:
+                about, vectors = opened.metadata(), opened.get_tensor("embeddings")[places]
+            first = about["epoch"] == "0"
+            found.append(("before training" if first else f"{about['stage']}, epoch {about['epoch']}", vectors))
+        return found
+
+
+def read_run(folder: Path, *, device: str = "auto") -> Run:
+    """Read a run folder; its model is loaded onto ``device``."""
+    from coterie.methods.persistence import load
+
+    if not (folder / RUN_FILE).is_file():
+        raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
+    about = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+    model = load(folder, device=device)
+    columns = read_columns(folder / ASSIGNMENTS_FILE, ["cluster", "text"])
+    clusters = _whole_numbers(columns["cluster"], folder)
+    if not np.array_equal(clusters, model.labels_):
+        raise InputError(
+            f"{folder}/{ASSIGNMENTS_FILE} and the model beside it are not of one fit: their clusters differ; fit again"
+        )
+    return Run(folder, about, as_corpus([str(text or "") for text in columns["text"]], allow_empty=True), model)
+
+
+def _whole_numbers(cells: Sequence[object], folder: Path) -> NDArray[np.int64]:
+    try:
+        return np.array([int(str(cell)) for cell in cells], dtype=np.int64)
+    except ValueError as error:
+        raise InputError(f"{folder}/{ASSIGNMENTS_FILE}: column 'cluster' must hold whole numbers: {error}") from error

@@ -1,0 +1,124 @@
+"""The report as somebody opens it: in a real browser, from disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import Page, chromium
+from made_run import NASTY
+
+from coterie.report.data import packed
+from coterie.report.rendering import script_json
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
+
+
+@pytest.fixture(scope="module")
+def page(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with Page(tmp_path_factory.mktemp("profile")) as opened:
+        opened.open((run_folder / "report.html").as_uri())
+        yield opened
+
+
+def _shown(page: Page) -> int:
+    """How many points are drawn strongly."""
+    return int(page.evaluate("map.shown ? map.shown.reduce((a, b) => a + b, 0) : map.count"))
+
+
+def test_it_opens_without_an_error_and_shows_texts_as_texts(page: Page) -> None:
+    assert page.errors == []
+    assert page.text("h1") == "texts.csv"
+    assert page.evaluate("document.querySelectorAll('#groups li').length") == 4
+    assert page.evaluate("document.querySelectorAll('.card').length") == 4
+    assert page.evaluate("document.querySelectorAll('script').length") == 2
+    drawn = "map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data.some((value) => value > 0)"
+    page.wait(drawn)
+
+
+def test_searching_choosing_and_clearing(page: Page) -> None:
+    page.click("#search")
+    page.type("<SCRIPT>")
+    assert _shown(page) == 1
+    assert page.text("#found") == "1 of 63 texts"
+    page.click("#clear")
+    assert _shown(page) == 63
+    page.click("#groups li:nth-child(2) button")
+    sizes = page.evaluate("Array.from(main.cluster).filter((cluster) => cluster === 1).length")
+    assert _shown(page) == sizes
+    assert page.evaluate("document.querySelectorAll('#groups [aria-pressed=true]').length") == 1
+    page.click("#groups li:nth-child(2) button")
+    assert _shown(page) == 63
+
+
+def test_pointing_at_a_text_shows_it(page: Page) -> None:
+    assert _shown(page) == 63
+    number = page.evaluate(f"points.texts.indexOf({json.dumps(NASTY)})")
+    page.place("#points")
+    x, y = page.evaluate(
+        f"(() => {{ const b = map.canvas.getBoundingClientRect(); map.draw(); "
+        f"return [b.left + map.left({number}) / map.ratio, b.top + map.top({number}) / map.ratio]; }})()"
+    )
+    page.move_to(x, y)
+    page.wait("!document.getElementById('tip').hidden")
+    told = page.text("#tip")
+    assert told.strip()
+    # Another text may lie in the very same place; one of those near must be told, as it is.
+    assert any(text in told for text in page.evaluate("points.texts"))
+    page.click_at(x, y)
+    assert 0 < _shown(page) < 63
+    page.click("#clear")
+
+
+def test_keys_move_and_zoom(page: Page) -> None:
+    page.evaluate("document.getElementById('points').focus()")
+    page.press("+")
+    assert page.evaluate("map.scale") > 1.2
+    page.press("0")
+    assert page.evaluate("map.scale") == 1
+
+
+def test_dark_and_light(page: Page) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.click("#theme")
+    dark = page.evaluate(paper)
+    page.click("#theme")
+    assert page.evaluate(paper) == light != dark
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_sticks_out(page: Page, width: int) -> None:
+    page.resize(width, 900)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.resize(1280, 900)
+
+
+def test_a_hundred_thousand_points_stay_smooth(page: Page, run_folder: Path, tmp_path: Path) -> None:
+    """The median frame while the map is moved takes less than 50 ms."""
+    html = (run_folder / "report.html").read_text(encoding="utf-8")
+    begin = html.index('id="data">') + len('id="data">')
+    end = html.index("</script>", begin)
+    content = json.loads(html[begin:end])
+    n, generator = 100_000, np.random.default_rng(0)
+    places = np.clip(generator.normal(scale=9_000, size=(2, n)), -32_000, 32_000)
+    content["points"] |= {
+        "count": n,
+        "x": packed(places[0], np.int16),
+        "y": packed(places[1], np.int16),
+        "cluster": packed(generator.integers(4, size=n), np.int32),
+        "runner_up": packed(generator.integers(4, size=n), np.int32),
+        "confidence": packed(generator.integers(255, size=n), np.uint8),
+        "texts": [f"text {i}" for i in range(n)],
+    }
+    (tmp_path / "many.html").write_text(html[:begin] + script_json(content) + html[end:], encoding="utf-8")
+    page.open((tmp_path / "many.html").as_uri())
+    frames = page.evaluate(
+        "(async () => { const times = []; for (let i = 0; i < 25; i++) { map.dx += 3; const began = performance.now(); "
+        "map.draw(); map.at(200, 200); times.push(performance.now() - began); "
+        "await new Promise((done) => requestAnimationFrame(done)); } return times.sort((a, b) => a - b)[12]; })()"
+    )
+    assert frames < 50
