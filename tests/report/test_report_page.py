@@ -181,6 +181,20 @@ def test_data_cannot_leave_its_element() -> None:
         script_json({"x": float("nan")})
 
 
+def test_a_very_long_text_is_cut_everywhere(tmp_path: Path) -> None:
+    from coterie.cli.fit import fit
+
+    texts = tmp_path / "texts.csv"
+    texts.write_text(
+        "text\n" + "\n".join(f"{word} {'very ' * 20_000}{i}" for i in range(4) for word in ("parcel", "login"))
+    )
+    fit(texts, clusters=2, method="tfidf", output=tmp_path / "run", quiet=True)
+    assert (tmp_path / "run" / "report.html").stat().st_size < 100_000
+    content = build_report(read_run(tmp_path / "run")).content
+    assert all(text.endswith("very…") or len(text) == 400 for text in content["points"]["texts"])
+    assert all(len(text) <= 400 for card in content["clusters"] for text in card["representatives"])
+
+
 def test_a_method_without_training_has_no_before_and_after(tmp_path: Path) -> None:
     from coterie.cli.fit import fit
 

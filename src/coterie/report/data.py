@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.report.cards import ClusterCard, build_cards, runner_ups
+from coterie.report.cards import ClusterCard
 from coterie.report.changes import compare_partitions
-from coterie.report.content import describe_clusters
 from coterie.report.helped import neighbours_kept, verdict
-from coterie.report.projection import Kind, project, project_together
+from coterie.report.projection import Kind
 from coterie.report.run import Run
-from coterie.report.stability import cluster_stability
+from coterie.report.shown import MOST_POINTS, Panel, Shown
 from coterie.report.truth import coverage, truth_table
 
-# Texts on the map unless told otherwise; of more, as many are drawn.
-MOST_POINTS = 20_000
-# Texts of maps side by side, and how many such maps.
-SHARED_TEXTS, MOST_PANELS = 1_500, 6
 # Characters of all texts together, and of one.
 TEXT_BUDGET, LONGEST_TEXT, SHORTEST_TEXT = 5_000_000, 400, 40
-# Points of a curve.
-CURVE_POINTS = 200
 
 
 @dataclass(frozen=True)
@@ -68,75 +60,26 @@ def build_report(
     with_texts:
         Without, no text of the data stands in the report; keywords and names, which are made of its words, do.
     """
-    corpus, model = run.corpus, run.model
-    shown = _shown_rows(run, points)
-    texts = [corpus.texts[row] for row in shown]
-    vectors = _dense(model.transform(texts), model.seed_)
-    centers = _means(vectors, model.labels_[shown], len(model.cluster_centers_))
-    clusters, confidence = model.labels_[shown], model.confidence_[shown]
-    summaries = describe_clusters(
-        corpus.texts,
-        model.labels_,
-        confidence=model.confidence_,
-        center_distance=model.center_distance_,
-        topics=model.cluster_topics(),
-    )
-    stability = cluster_stability(vectors, clusters, len(centers), seed=model.seed_)
-    second = runner_ups(vectors, centers, clusters)
-    cards = build_cards(
-        summaries,
-        texts,
-        clusters,
-        vectors=vectors,
-        confidence=confidence,
-        runner_up=second,
-        stability=stability,
-    )
-    repeated = _repeated(run, len(cards))
-    cards = [replace(card, duplicates=share) for card, share in zip(cards, repeated, strict=True)]
-    frozen = _frozen_vectors(run, texts)
+    shown, model = Shown(run, labels=labels, kind=kind, points=points), run.model
     content: dict[str, Any] = {
         "about": _about(run, with_texts),
-        "clusters": [_card(card, with_texts) for card in cards],
+        "clusters": [_card(card, with_texts) for card in shown.cards],
         "points": {
-            "count": len(shown),
-            **_places(project(vectors, kind=kind, seed=model.seed_)),
-            "cluster": packed(clusters, np.int32),
-            "runner_up": packed(second, np.int32),
-            "confidence": packed(np.round(255 * np.clip(confidence, 0, 1)), np.uint8),
-            "texts": _shortened(texts) if with_texts else None,
+            "count": len(shown.rows),
+            **_places(shown.places),
+            "cluster": packed(shown.clusters, np.int32),
+            "runner_up": packed(shown.runner_up, np.int32),
+            "confidence": packed(np.round(255 * np.clip(shown.confidence, 0, 1)), np.uint8),
+            "texts": _shortened(shown.texts) if with_texts else None,
         },
         "coverage": coverage(model.confidence_, model.labels_, labels),
-        "curves": _curves(run.about["history"]),
-        "trained": None,
-        "stages": [],
+        "curves": shown.curves,
+        "trained": None if run.initial_labels is None else _trained(shown, with_texts),
+        "stages": [_panel(panel) for panel in shown.stages],
         "truth": None if labels is None else truth_table(labels, model.labels_),
     }
-    before = run.initial_labels
-    if before is not None:
-        content["trained"] = _trained(run, shown, texts, vectors, frozen, with_texts)
-        content["stages"] = _stages(run, shown)
-    content["headline"] = _headline(content, cards)
-    return ReportData(content, tuple(cards))
-
-
-def _shown_rows(run: Run, most: int) -> NDArray[np.int64]:
-    """The first row of every distinct text that is in a cluster, or of as many as are shown."""
-    first = np.unique(run.corpus.distinct_index, return_index=True)[1]
-    rows = np.sort(first[run.model.labels_[first] >= 0])
-    if len(rows) > most:
-        rows = np.sort(np.random.default_rng(run.model.seed_).permutation(rows)[:most])
-    return rows
-
-
-def _repeated(run: Run, n_clusters: int) -> list[float]:
-    """Which share of each cluster's rows repeats the text of an earlier row; a text is in one cluster alone."""
-    labels, index = run.model.labels_, run.corpus.distinct_index
-    inside = labels >= 0
-    rows = np.bincount(labels[inside], minlength=n_clusters)
-    first = np.unique(index[inside], return_index=True)[1]
-    distinct = np.bincount(labels[inside][first], minlength=n_clusters)
-    return [float(share) for share in 1 - distinct / np.maximum(rows, 1)]
+    content["headline"] = _headline(content, shown.cards)
+    return ReportData(content, tuple(shown.cards))
 
 
 def _about(run: Run, with_texts: bool) -> dict[str, Any]:
@@ -159,8 +102,10 @@ def _about(run: Run, with_texts: bool) -> dict[str, Any]:
 def _card(card: ClusterCard, with_texts: bool) -> dict[str, Any]:
     told = card.to_dict()
     if not with_texts:
-        told |= {"representatives": [], "borderline": []}
-    return told
+        return told | {"representatives": [], "borderline": []}
+    short = [_cut(text, LONGEST_TEXT) for text in told["representatives"]]
+    borderline = [each | {"text": _cut(each["text"], LONGEST_TEXT)} for each in told["borderline"]]
+    return told | {"representatives": short, "borderline": borderline}
 
 
 def _headline(content: Mapping[str, Any], cards: Sequence[ClusterCard]) -> list[str]:
@@ -192,110 +137,33 @@ def _headline(content: Mapping[str, Any], cards: Sequence[ClusterCard]) -> list[
     return sentences
 
 
-def _trained(
-    run: Run,
-    shown: NDArray[np.int64],
-    texts: Sequence[str],
-    vectors: NDArray[np.float32],
-    frozen: NDArray[np.float32] | None,
-    with_texts: bool,
-) -> dict[str, Any]:
+def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:
     """Before and after side by side: maps of the same texts, what moved, and whether it helped."""
-    assert run.initial_labels is not None
-    before, after = run.initial_labels[shown], run.model.labels_[shown]
-    kept = neighbours_kept(texts, frozen, before, after, seed=run.model.seed_)
-    changes = compare_partitions(before, after, texts if with_texts else None)
-    panels = []
-    if frozen is not None:
-        chosen = _drawn(np.flatnonzero(before >= 0), run.model.seed_)
-        maps = project_together([frozen[chosen], vectors[chosen]], seed=run.model.seed_)
-        for title, places, labels in (("before", maps[0], before), ("after", maps[1], after)):
-            panels.append({"title": title, **_places(places), "cluster": packed(labels[chosen], np.int32)})
-        panels[0]["points"] = panels[1]["points"] = packed(chosen, np.int32)
+    assert shown.run.initial_labels is not None
+    before, after = shown.run.initial_labels[shown.rows], shown.clusters
+    kept = neighbours_kept(shown.texts, shown.frozen, before, after, seed=shown.seed)
+    examples = [_cut(text, LONGEST_TEXT) for text in shown.texts] if with_texts else None
     return {
         "kept": [each.to_dict() for each in kept],
         "verdict": verdict(kept),
-        "changes": changes.to_dict(),
-        "panels": panels,
+        "changes": compare_partitions(before, after, examples).to_dict(),
+        "panels": [_panel(panel) for panel in shown.before_and_after],
     }
 
 
-def _stages(run: Run, shown: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Maps of the same texts at stored moments of the training."""
-    assert run.initial_labels is not None
-    chosen = _drawn(np.flatnonzero(run.initial_labels[shown] >= 0), run.model.seed_)
-    found = run.snapshots(shown[chosen])
-    if len(found) < 2:
-        return []
-    picked = np.unique(np.linspace(0, len(found) - 1, min(MOST_PANELS, len(found))).round().astype(int))
-    maps = project_together([found[place][1] for place in picked], seed=run.model.seed_)
-    clusters = packed(run.model.labels_[shown][chosen], np.int32)
-    points = packed(chosen, np.int32)
-    return [
-        {"title": found[place][0], **_places(each), "cluster": clusters, "points": points}
-        for place, each in zip(picked, maps, strict=True)
-    ]
-
-
-def _frozen_vectors(run: Run, texts: Sequence[str]) -> NDArray[np.float32] | None:
-    """What the encoder said of the texts before training; ``None`` where it was not trained, or cannot be loaded."""
-    from coterie.errors import CoterieError
-    from coterie.methods.encoding import EncoderMethod
-
-    model = run.model
-    if run.initial_labels is None or not isinstance(model, EncoderMethod):
-        return None
-    try:
-        return np.asarray(model._load_encoder().encode(list(texts)), dtype=np.float32)
-    except (CoterieError, OSError):
-        return None
-
-
-def _curves(history: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Every loss term over the steps, in means of some steps each, and where the stages begin."""
-    steps: list[dict[str, Any]] = history["steps"]
-    if not steps:
-        return None
-    known = ("stage", "epoch", "step")
-    names = list(dict.fromkeys(name for step in steps for name in step if name not in known))
-    width = -(-len(steps) // CURVE_POINTS)
-    terms: dict[str, list[list[float]]] = {}
-    for name in names:
-        there = [(step["step"], step[name]) for step in steps if name in step]
-        parts = [there[begin : begin + width] for begin in range(0, len(there), width)]
-        terms[name] = [[_mean([x for x, _ in part]), _mean([y for _, y in part])] for part in parts]
-    stages = [(stage, next(of_stage)["step"]) for stage, of_stage in groupby(steps, key=lambda step: step["stage"])]
-    return {"terms": terms, "stages": [{"name": name, "step": step} for name, step in stages]}
-
-
-def _dense(vectors: Any, seed: int) -> NDArray[np.float32]:
-    """Word counts are reduced: a map of thousands of dimensions is none."""
-    from scipy import sparse
-
-    if not sparse.issparse(vectors):
-        return np.asarray(vectors, dtype=np.float32)
-    from sklearn.decomposition import TruncatedSVD
-
-    width = max(1, min(100, min(vectors.shape) - 1))
-    return np.asarray(TruncatedSVD(width, random_state=seed).fit_transform(vectors), dtype=np.float32)
-
-
-def _means(vectors: NDArray[np.float32], labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float32]:
-    """The mean vector of every cluster, zeros for one without any."""
-    sums = np.zeros((n_clusters, vectors.shape[1]), dtype=np.float64)
-    np.add.at(sums, labels, vectors)
-    counts = np.bincount(labels, minlength=n_clusters)[:, None]
-    return np.asarray(sums / np.maximum(counts, 1), dtype=np.float32)
-
-
-def _drawn(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(seed).permutation(places)[:SHARED_TEXTS])
+def _panel(panel: Panel) -> dict[str, str]:
+    clusters, chosen = packed(panel.clusters, np.int32), packed(panel.chosen, np.int32)
+    return {"title": panel.title, **_places(panel.places), "cluster": clusters, "points": chosen}
 
 
 def _shortened(texts: Sequence[str]) -> list[str]:
     """Each cut where all together would be too long for a page."""
     longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, TEXT_BUDGET // max(1, len(texts))))
-    return [text if len(text) <= longest else text[: longest - 1] + "…" for text in texts]
+    return [_cut(text, longest) for text in texts]
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _places(places: NDArray[np.float32]) -> dict[str, str]:
@@ -307,7 +175,3 @@ def _places(places: NDArray[np.float32]) -> dict[str, str]:
 def packed(values: NDArray[Any], kind: Any) -> str:
     """Base64 of the values as little-endian numbers of this kind."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()).decode()
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(f"{sum(values) / len(values):.6g}")

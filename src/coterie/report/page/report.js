@@ -204,11 +204,11 @@ function cardOf(card) {
   const made = make("article", { class: "card", id: `group-${card.id}` },
     make("header", {}, swatch(card.id), make("h3", { text: card.name }), make("span", { class: "count", text: `${count(card.size)} · ${percent(card.share)}` })),
     make("ul", { class: "words" }, ...card.keywords.map((text) => make("li", { text }))),
-    make("ul", { class: "texts" }, ...card.representatives.map((text) => make("li", { text: text.length > 300 ? `${text.slice(0, 300)}…` : text, dir: "auto" }))),
+    make("ul", { class: "texts" }, ...card.representatives.map((text) => make("li", { text, dir: "auto" }))),
     make("div", { class: "marks" }, ...told));
   if (card.borderline.length)
     made.append(make("details", {}, make("summary", { text: "Borderline texts" }), make("ul", { class: "texts" }, ...card.borderline.map((each) =>
-      make("li", { dir: "auto" }, `${each.text.length > 300 ? `${each.text.slice(0, 300)}…` : each.text} `, make("span", { class: "soft", text: clusters[each.runner_up] ? `→ ${clusters[each.runner_up].name}` : "" }))))));
+      make("li", { dir: "auto" }, `${each.text} `, make("span", { class: "soft", text: clusters[each.runner_up] ? `→ ${clusters[each.runner_up].name}` : "" }))))));
   for (const topic of card.topics ?? [])
     made.append(make("p", { class: "soft", text: `Topic (${percent(topic.share)}): ${topic.words.slice(0, 6).join(", ")}` }));
   const near = card.nearest.filter((id) => clusters[id]).map((id) => clusters[id].name);
