@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from coterie import __version__
-from coterie.cli import augment, benchmark, compare, datasets, demo, doctor, evaluate, fit, methods, predict, report
+from coterie.cli import (
+    augment,
+    benchmark,
+    compare,
+    datasets,
+    demo,
+    doctor,
+    evaluate,
+    fit,
+    methods,
+    plot,
+    predict,
+    report,
+)
 from coterie.errors import CoterieError
 
 app = typer.Typer(
@@ -28,6 +41,7 @@ app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
+app.command("plot")(plot.plot)
 app.command("augment")(augment.augment)
 app.command("methods")(methods.methods)
 app.add_typer(datasets.app, name="datasets")

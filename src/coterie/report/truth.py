@@ -48,6 +48,9 @@ def truth_table(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[s
     scores = evaluate(list(labels), clusters)
     names, codes = _coded(labels)
     table = _crossed(codes, len(names), clusters)
+    # A label of none but rows in no cluster would be an empty line.
+    held = np.flatnonzero(table.sum(axis=1))
+    names, table = [names[label] for label in held], table[held]
     rows, columns = _matched(table)
     order = np.argsort(-table[rows, columns])
     rows, columns = rows[order], columns[order]

@@ -1,0 +1,61 @@
+"""``coterie plot``: a picture of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coterie.cli.options import Device
+
+
+def plot(
+    what: Annotated[
+        list[str], typer.Argument(metavar="RUN... PICTURE", help="Run folders, then: " + "map, curves, sizes, …")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="FILE.png, FILE.svg or FILE.html.")],
+    labels: Annotated[Path | None, typer.Option(help="A file with true labels.")] = None,
+    label_column: Annotated[str, typer.Option(help="The labels' column.")] = "label",
+    id_column: Annotated[
+        str | None, typer.Option(help="Match rows of the labels' file by this column (else one by one).")
+    ] = None,
+    color: Annotated[str, typer.Option(help="Colours of a map: cluster or label.")] = "cluster",
+    sample: Annotated[int | None, typer.Option(min=1, help="Texts of a map at most.")] = None,
+    device: Device = "auto",
+) -> None:
+    """Draw a picture of a run: map, curves, sizes, confusion, stages or similarity.
+
+    **Examples**
+
+    `coterie plot run map -o map.png`
+
+    `coterie plot run curves -o curves.svg`
+
+    `coterie plot run confusion --labels gold.csv -o confusion.html`
+
+    `coterie plot run-sccl run-aecl map --labels gold.csv --color label --sample 2000 -o side-by-side.png`
+
+    PNG and SVG need `pip install 'coterie[plot]'`, HTML `pip install 'coterie[plotly]'`.
+    """
+    from coterie.cli.evaluate import matched
+    from coterie.errors import SettingError
+    from coterie.report.drawing import ENDINGS, draw_picture
+    from coterie.report.pictures import SUBJECTS, picture_of
+    from coterie.report.run import ASSIGNMENTS_FILE, read_run
+    from coterie.report.shown import Shown
+
+    *folders, subject = what
+    # Told before anything is loaded.
+    if subject not in SUBJECTS or not folders:
+        raise SettingError(f"say which run and which picture: coterie plot RUN {'|'.join(SUBJECTS)} -o FILE.png")
+    if output.suffix not in ENDINGS:
+        raise SettingError(f"--output {output}: the ending must be one of {', '.join(ENDINGS)}")
+    runs = []
+    for folder in map(Path, folders):
+        truth = None
+        if labels is not None:
+            truth = matched(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)[1]
+        runs.append(Shown(read_run(folder, device=device), labels=truth))
+    draw_picture(picture_of(runs, subject, color=color, sample=sample), output)
+    typer.echo(f"Wrote {output}.")

@@ -1,0 +1,153 @@
+"""Pictures written as PNG or SVG by matplotlib (extra ``plot``), or as HTML (:mod:`coterie.report.plotly_page`)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.errors import SettingError, require_extra
+from coterie.report.pictures import BarPicture, CurvePicture, MapPicture, Picture, Points, TablePicture, color_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENDINGS = (".png", ".svg", ".html")
+# Groups that are named on a map, the largest.
+MOST_NAMED = 40
+# A table with more cells shows colours alone.
+MOST_WRITTEN_CELLS = 400
+
+
+def draw_picture(picture: Picture, path: Path) -> None:
+    """Write ``picture``; the ending of ``path`` says in which form. The same picture gives the same bytes."""
+    if path.suffix not in ENDINGS:
+        raise SettingError(f"{path}: the ending must be one of {', '.join(ENDINGS)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".html":
+        from coterie.report.plotly_page import write_page
+
+        write_page(picture, path)
+        return
+    matplotlib = require_extra("matplotlib", "plot")
+    # Fonts without emoji or Chinese letters draw boxes; that is no reason for a warning a letter.
+    import logging
+
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    with matplotlib.rc_context({"svg.hashsalt": "coterie", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(layout="constrained")
+        FigureCanvasAgg(figure)
+        figure_of(picture, figure)
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def figure_of(picture: Picture, figure: Figure) -> None:
+    """Draw into an empty matplotlib figure."""
+    if isinstance(picture, MapPicture):
+        _draw_maps(picture, figure)
+    elif isinstance(picture, CurvePicture):
+        _draw_curves(picture, figure)
+    elif isinstance(picture, BarPicture):
+        _draw_bars(picture, figure)
+    else:
+        _draw_table(picture, figure)
+    # What stands in a text is not to be read as mathematics.
+    figure.suptitle(_plain(picture.title), fontsize=11)
+
+
+def _draw_maps(picture: MapPicture, figure: Figure) -> None:
+    columns = min(3, len(picture.panels))
+    lines = math.ceil(len(picture.panels) / columns)
+    side = 7.0 if len(picture.panels) == 1 else 4.2
+    figure.set_size_inches(side * columns, side * lines + 0.4)
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.axis("off")
+    for axes, panel in zip(grid.flat, picture.panels, strict=False):
+        axes.set_title(_plain(panel.title), fontsize=9)
+        axes.set_aspect("equal")
+        colors = np.array([color_of(group) for group in range(len(panel.names))]).reshape(-1, 3)
+        size = float(np.clip(9_000 / max(1, len(panel.places)), 1.5, 14))
+        axes.scatter(*panel.places.T, c=colors[panel.groups], s=size, linewidths=0)
+        if len(picture.panels) == 1:
+            _name_groups(axes, panel)
+
+
+def _name_groups(axes: Axes, panel: Points) -> None:
+    from matplotlib.patheffects import withStroke
+
+    for group, middle in _middles(panel):
+        name = axes.annotate(_plain(panel.names[group]), middle, ha="center", va="center", fontsize=7, weight="bold")
+        name.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+
+
+def _middles(panel: Points) -> list[tuple[int, tuple[float, float]]]:
+    """The largest groups, and the middle of each."""
+    sizes = np.bincount(panel.groups, minlength=len(panel.names))
+    largest = [int(group) for group in np.argsort(-sizes, kind="stable")[:MOST_NAMED] if sizes[group]]
+    found = []
+    for group in largest:
+        x, y = np.median(panel.places[panel.groups == group], axis=0)
+        found.append((group, (float(x), float(y))))
+    return found
+
+
+def _draw_curves(picture: CurvePicture, figure: Figure) -> None:
+    columns = min(3, len(picture.curves))
+    lines = math.ceil(len(picture.curves) / columns)
+    figure.set_size_inches(3.2 * columns, 2.4 * lines + 0.4)
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for axes in list(grid.flat)[len(picture.curves) :]:
+        axes.axis("off")
+    for axes, curve in zip(grid.flat, picture.curves, strict=False):
+        axes.plot(curve.x, curve.y, color=color_of(0), linewidth=1.2)
+        axes.set_title(_plain(curve.title), fontsize=9)
+        axes.set_xlabel("step")
+        axes.spines[["top", "right"]].set_visible(False)
+        for name, step in picture.marks:
+            axes.axvline(step, color="#999999", linestyle=":", linewidth=0.8)
+            axes.annotate(
+                _plain(name), (step, 1), xycoords=("data", "axes fraction"), fontsize=6, va="top", rotation=90
+            )
+
+
+def _draw_bars(picture: BarPicture, figure: Figure) -> None:
+    figure.set_size_inches(6.4, 0.8 + 0.22 * len(picture.names))
+    axes = figure.subplots()
+    places = np.arange(len(picture.names))[::-1]
+    bars = axes.barh(places, picture.values, color=[color_of(group) for group in range(len(picture.names))])
+    axes.set_yticks(places, [_plain(name) for name in picture.names], fontsize=7)
+    axes.bar_label(bars, fmt="%d", padding=2, fontsize=7)
+    axes.set_xlabel(picture.axis)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(y=0.01)
+
+
+def _draw_table(picture: TablePicture, figure: Figure) -> None:
+    height, width = picture.values.shape
+    figure.set_size_inches(2.4 + 0.3 * width, 2.0 + 0.26 * height)
+    axes = figure.subplots()
+    axes.imshow(picture.values, cmap="Blues", aspect="auto")
+    axes.set_xticks(range(width), [_plain(name) for name in picture.columns], rotation=90, fontsize=7)
+    axes.set_yticks(range(height), [_plain(name) for name in picture.rows], fontsize=7)
+    if picture.values.size > MOST_WRITTEN_CELLS:
+        return
+    dark = picture.values > (picture.values.max() + picture.values.min()) / 2
+    for (row, column), value in np.ndenumerate(picture.values):
+        if value:
+            color = "white" if dark[row, column] else "black"
+            axes.text(column, row, _number(value), ha="center", va="center", fontsize=6, color=color)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, np.integer) else f"{value:.2f}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("$", r"\$")

@@ -1,0 +1,36 @@
+"""``coterie plot`` and ``coterie report`` as commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from command_line import coterie, done, refusal, tree
+
+
+def test_a_picture_of_a_run(run_folder: Path, tmp_path: Path) -> None:
+    before = tree(run_folder)
+    outcome = done("plot", run_folder, "sizes", "-o", tmp_path / "new" / "sizes.svg", "--device", "cpu")
+    assert outcome.out == f"Wrote {tmp_path / 'new' / 'sizes.svg'}.\n"
+    labels = ("--labels", run_folder.parent / "texts.csv")
+    done("plot", run_folder, "confusion", *labels, "-o", tmp_path / "confusion.png", "--device", "cpu")
+    done("plot", run_folder, run_folder, "map", *labels, "--color", "label", "--sample", 9, "-o", tmp_path / "map.svg")
+    assert (tmp_path / "map.svg").read_text(encoding="utf-8").count("sccl, 4 clusters") == 2
+    assert tree(run_folder) == before
+
+
+def test_what_is_wrong_is_told_before_anything_is_loaded(run_folder: Path, tmp_path: Path) -> None:
+    assert "map|curves|sizes" in refusal("plot", run_folder, "-o", tmp_path / "x.png")
+    assert "map|curves|sizes" in refusal("plot", "map", "-o", tmp_path / "x.png")
+    assert ".png, .svg, .html" in refusal("plot", run_folder, "map", "-o", tmp_path / "x.jpg")
+    assert "not a run" in refusal("plot", tmp_path, "map", "-o", tmp_path / "x.png")
+    assert "--labels" in refusal("plot", run_folder, "confusion", "-o", tmp_path / "x.png")
+    assert coterie("report", run_folder, "--map", "globe").code == 2
+    assert "not a run" in refusal("report", tmp_path)
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_a_report_elsewhere(run_folder: Path, tmp_path: Path) -> None:
+    options = ("--labels", run_folder.parent / "texts.csv", "--map", "pca", "--points", 100)
+    outcome = done("report", run_folder, *options, "-o", tmp_path / "page.html", "--device", "cpu")
+    assert outcome.out.startswith(f"Wrote {tmp_path / 'page.html'} (0.")
+    assert "Against the labels given" in (tmp_path / "page.html").read_text(encoding="utf-8")
