@@ -112,10 +112,12 @@ def _word_rows(texts: Sequence[str]) -> Any:
 
 def _nearest(table: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that have ``k`` neighbours with anything in common, and these, by cosine."""
+    from scipy.sparse import issparse
+
     asked, found = [], []
     for begin in range(0, table.shape[0], ROWS_AT_A_TIME):
         product = table[begin : begin + ROWS_AT_A_TIME] @ table.T
-        cosines = np.asarray(product.todense() if hasattr(product, "todense") else product)
+        cosines = product.toarray() if issparse(product) else np.asarray(product)
         rows = np.arange(begin, begin + len(cosines))
         cosines[np.arange(len(rows)), rows] = -np.inf
         near = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
