@@ -145,7 +145,7 @@ def test_labels_bring_scores_and_a_table(run_folder: Path, tmp_path: Path) -> No
 
 
 def test_without_texts_none_is_told(run_folder: Path, tmp_path: Path) -> None:
-    write_report(run_folder, tmp_path / "no.html", with_texts=False, device="cpu")
+    write_report(read_run(run_folder, device="cpu"), tmp_path / "no.html", with_texts=False)
     page = (tmp_path / "no.html").read_text(encoding="utf-8")
     texts = [text for text in read_run(run_folder, device="cpu").corpus.texts if text]
     assert not [text for text in texts if json.dumps(text, ensure_ascii=False)[1:-1].replace("<", "\\u003c") in page]

@@ -23,7 +23,7 @@ def demo(
     """
     from coterie.cli.evaluate import score_file
     from coterie.cli.fit import run
-    from coterie.cli.report import REPORT_FILE, add_report
+    from coterie.cli.report import REPORT_FILE, add_report, labels_of
     from coterie.cli.run_folder import check_free_for_run
     from coterie.datasets.loading import find_dataset
     from coterie.methods.building import build_method
@@ -36,10 +36,10 @@ def demo(
     # Half the default epochs: a first look should not take long.
     settings = {"training.max_epochs": DEMO_EPOCHS, "training.progress": True, "device": device}
     model = build_method("sccl", 12, seed, settings, {})
-    run(model, "sccl", corpus, "the bundled sample 'support'", output, quiet=False, report=False)
+    made = run(model, "sccl", corpus, "the bundled sample 'support'", output, quiet=False, report=False)
     topics = messages.with_name("topics.csv")
     scores = score_file(output / "assignments.csv", topics, "topic", "id")
-    add_report(output, topics, "topic", "id", device=device)
+    add_report(made, labels_of(output / "assignments.csv", topics, "topic", "id"))
     typer.echo(
         f"Against the sample's own 12 topics, which were not used: accuracy {100 * scores.accuracy:.0f} %, "
         f"NMI {100 * scores.nmi:.0f} %."

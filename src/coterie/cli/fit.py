@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, OverwriteRun, RunOutput, Sample, TextColumn
+from coterie.cli.options import Device, IdColumn, Keep, NoText, OverwriteRun, RunOutput, Sample, TextColumn
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.methods.estimating import Estimate
+    from coterie.report.run import Run
     from coterie.text.corpus import Corpus
 
 
@@ -41,6 +42,7 @@ def fit(
         typer.Option("--config", help="Settings from a file: YAML, an experiment file, or a run's run.json."),
     ] = None,
     snapshots: Annotated[int, typer.Option(help="Keep embeddings and labels every so many epochs.")] = 0,
+    no_text: NoText = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make report.html, the run as a page.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
 ) -> None:
@@ -93,7 +95,18 @@ def fit(
             raise SettingError(f"--snapshots needs a method that trains; {method} does not")
         settings["training.snapshot_every"] = snapshots
     model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
-    run(model, method, corpus, str(input), output, quiet, sample=sample, seconds={"reading": reading}, report=report)
+    run(
+        model,
+        method,
+        corpus,
+        str(input),
+        output,
+        quiet,
+        sample=sample,
+        seconds={"reading": reading},
+        report=report,
+        with_texts=not no_text,
+    )
 
 
 def run(
@@ -107,7 +120,8 @@ def run(
     sample: int | None = None,
     seconds: Mapping[str, float] | None = None,
     report: bool = True,
-) -> None:
+    with_texts: bool = True,
+) -> Run:
     """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
     from coterie.cli.report import REPORT_FILE, add_report
     from coterie.cli.run_folder import AssignmentWriter, versions, write_cards
@@ -116,6 +130,7 @@ def run(
     from coterie.methods.training import Clock
     from coterie.report.cards import build_cards
     from coterie.report.content import describe_clusters
+    from coterie.report.run import Run
 
     model.check(corpus, sample)
     if not quiet:
@@ -136,39 +151,38 @@ def run(
         )
         clock.lap("describing")
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
-            AssignmentWriter(stream, corpus).write(corpus, model.labels_, model.confidence_)
+            AssignmentWriter(stream, corpus, with_texts=with_texts).write(corpus, model.labels_, model.confidence_)
         clock.lap("writing")
         cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=model.confidence_)
-        write_cards(folder, cards)
+        write_cards(folder, cards, with_texts=with_texts)
         model.save_pretrained(folder / "model")
         _save_snapshots(model, corpus, folder)
         clock.lap("saving")
-        write_json(
-            folder / "run.json",
-            {
-                "method": method,
-                "settings": model.settings(),
-                "seed": model.seed_,
-                "sample": sample,
-                "input": {
-                    "source": source,
-                    "text_column": corpus.text_column,
-                    "id_column": corpus.id_column,
-                    "kept": list(corpus.columns),
-                },
-                "rows": len(corpus),
-                "distinct_texts": len(corpus.distinct),
-                "empty_rows": int(corpus.empty.sum()),
-                "notes": list(model.notes_),
-                "versions": versions(),
-                **model.provenance(),
-                "estimate": None if expected is None else asdict(expected),
-                "seconds": {"total": time.perf_counter() - began, **clock.seconds, **model.timings_},
-                "history": model.history_.to_dict(),
+        about = {
+            "method": method,
+            "settings": model.settings(),
+            "seed": model.seed_,
+            "sample": sample,
+            "input": {
+                "source": source,
+                "text_column": corpus.text_column,
+                "id_column": corpus.id_column,
+                "kept": list(corpus.columns),
             },
-        )
+            "rows": len(corpus),
+            "distinct_texts": len(corpus.distinct),
+            "empty_rows": int(corpus.empty.sum()),
+            "notes": list(model.notes_),
+            "versions": versions(),
+            **model.provenance(),
+            "estimate": None if expected is None else asdict(expected),
+            "seconds": {"total": time.perf_counter() - began, **clock.seconds, **model.timings_},
+            "history": model.history_.to_dict(),
+        }
+        write_json(folder / "run.json", about)
+    made = Run(output, about, corpus, model)
     if report:
-        add_report(output, device=vars(model).get("device", "auto"))
+        add_report(made, with_texts=with_texts)
     if not quiet:
         print_clusters(summaries)
         for note in model.notes_:
@@ -179,6 +193,7 @@ def run(
         )
         if report:
             typer.echo(f"Open {output / REPORT_FILE} to see it.")
+    return made
 
 
 def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> Estimate | None:

@@ -16,6 +16,7 @@ Keep = Annotated[
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NoText = Annotated[bool, typer.Option("--no-text", help="Leave the texts themselves out of what is written.")]
 RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")]
 OverwriteRun = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same clusters.")]

@@ -38,7 +38,7 @@ def plot(
 
     PNG and SVG need `pip install 'coterie[plot]'`, HTML `pip install 'coterie[plotly]'`.
     """
-    from coterie.cli.evaluate import matched
+    from coterie.cli.report import labels_of
     from coterie.errors import SettingError
     from coterie.report.drawing import ENDINGS, draw_picture
     from coterie.report.pictures import SUBJECTS, picture_of
@@ -53,9 +53,7 @@ def plot(
         raise SettingError(f"--output {output}: the ending must be one of {', '.join(ENDINGS)}")
     runs = []
     for folder in map(Path, folders):
-        truth = None
-        if labels is not None:
-            truth = matched(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)[1]
-        runs.append(Shown(read_run(folder, device=device), labels=truth))
+        found = read_run(folder, device=device)
+        runs.append(Shown(found, labels=labels_of(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)))
     draw_picture(picture_of(runs, subject, color=color, sample=sample), output)
     typer.echo(f"Wrote {output}.")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, TextColumn
+from coterie.cli.options import Device, IdColumn, Keep, NoText, TextColumn
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
 CHUNK_ROWS = 8_192
@@ -24,6 +24,7 @@ def predict(
     id_column: IdColumn = None,
     keep: Keep = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output file.")] = False,
+    no_text: NoText = False,
     device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
@@ -68,7 +69,7 @@ def predict(
         writer: AssignmentWriter | None = None
         for corpus in chunks:
             answer = model.assign(corpus)
-            writer = writer or AssignmentWriter(stream, corpus)
+            writer = writer or AssignmentWriter(stream, corpus, with_texts=not no_text)
             writer.write(corpus, answer.labels, answer.confidence)
             cut += answer.n_truncated
             rows += len(corpus)

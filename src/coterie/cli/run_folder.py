@@ -46,12 +46,17 @@ def check_free_for_run(path: Path, overwrite: bool) -> None:
 
 
 class AssignmentWriter:
-    """Rows of ``assignments.csv``: row (from 1), id (if any), cluster, confidence, status, text, kept columns."""
+    """Rows of ``assignments.csv``: row (from 1), id (if any), cluster, confidence, status, text, kept columns.
 
-    def __init__(self, stream: IO[str], corpus: Corpus) -> None:
+    ``with_texts=False`` leaves the texts out.
+    """
+
+    def __init__(self, stream: IO[str], corpus: Corpus, *, with_texts: bool = True) -> None:
         self._has_ids = corpus.id_column is not None
+        self._with_texts = with_texts
         self._kept = list(corpus.columns)
-        own = [name for name in OWN_COLUMNS if name != "id" or self._has_ids]
+        left_out = {name for name, there in (("id", self._has_ids), ("text", with_texts)) if not there}
+        own = [name for name in OWN_COLUMNS if name not in left_out]
         taken = {*OWN_COLUMNS, *self._kept}
         header = list(own)
         for name in self._kept:
@@ -76,7 +81,7 @@ class AssignmentWriter:
                     labels[some].tolist(),
                     [f"{each:.4f}" for each in confidence[some].tolist()],
                     corpus.status[some],
-                    texts,
+                    *([texts] if self._with_texts else []),
                     *(corpus.columns[name][some] for name in self._kept),
                     strict=True,
                 )
@@ -97,11 +102,14 @@ class _Collector:
     write: Callable[[str], object]
 
 
-def write_cards(folder: Path, cards: Iterable[ClusterCard]) -> None:
+def write_cards(folder: Path, cards: Iterable[ClusterCard], *, with_texts: bool = True) -> None:
     """``clusters.json``."""
     from coterie.files import write_json
 
-    write_json(folder / "clusters.json", {"clusters": [card.to_dict() for card in cards]})
+    told = [card.to_dict() for card in cards]
+    if not with_texts:
+        told = [card | {"representatives": [], "borderline": []} for card in told]
+    write_json(folder / "clusters.json", {"clusters": told})
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:

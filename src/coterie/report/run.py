@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.text.corpus import Corpus, as_corpus
-from coterie.text.reading import read_columns
+from coterie.text.reading import column_names, read_columns
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
@@ -75,7 +75,10 @@ def read_run(folder: Path, *, device: str = "auto") -> Run:
         raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
     about = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
     model = load(folder, device=device)
-    columns = read_columns(folder / ASSIGNMENTS_FILE, ["cluster", "text"])
+    assignments = folder / ASSIGNMENTS_FILE
+    if "text" not in column_names(assignments):
+        raise InputError(f"{assignments} holds no texts (--no-text): only the fit itself could show this run")
+    columns = read_columns(assignments, ["cluster", "text"])
     clusters = _whole_numbers(columns["cluster"], folder)
     if not np.array_equal(clusters, model.labels_):
         raise InputError(
