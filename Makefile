@@ -28,7 +28,8 @@ unit: $(READY)
 
 # The tests in a real browser, which `make test` leaves out where there is none.
 test-browser: $(READY)
-	@command -v chromium chromium-browser google-chrome > /dev/null || { echo "no browser here: install chromium" >&2; exit 1; }
+	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	  echo "no browser here: install chromium" >&2; exit 1
 	$(BIN)/python -m pytest -q tests/browser
 
 # The table of methods and the figures in the README, from the registry and from benchmarks/results/.

@@ -15,7 +15,7 @@ RIGHT_TO_LEFT = "الطرد متأخر refund money \u202eabc"
 EMOJI = "parcel late 😡👨‍👩‍👧"
 
 
-def make_run(folder: Path, encoder: Path, *, report: bool = True) -> Path:
+def make_run(folder: Path, encoder: Path) -> Path:
     """Of a method that trains, with snapshots, a repeated and an empty text; its labels are in ``texts.csv``."""
     texts, names = grouped_texts(60)
     odd = [(NASTY, "odd"), (RIGHT_TO_LEFT, "odd"), (EMOJI, "odd"), (texts[0], names[0]), ("", "odd")]
@@ -31,7 +31,6 @@ def make_run(folder: Path, encoder: Path, *, report: bool = True) -> Path:
         snapshots=1,
         output=folder / "run",
         device="cpu",
-        report=report,
         quiet=True,
     )
     return folder / "run"

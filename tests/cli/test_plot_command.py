@@ -43,8 +43,7 @@ def test_without_texts_nothing_that_is_written_holds_one(tmp_path: Path) -> None
     assert read_header(tmp_path / "run" / "assignments.csv") == ["row", "id", "cluster", "confidence", "status"]
     assert read_header(tmp_path / "new.csv") == ["row", "cluster", "confidence", "status"]
     assert "--no-text" in refusal("report", tmp_path / "run")
-    with_texts = done(*given, "-o", tmp_path / "other")
-    assert with_texts.code == 0
+    done(*given, "-o", tmp_path / "other")
     assert column(tmp_path / "other" / "assignments.csv", "cluster") == column(
         tmp_path / "run" / "assignments.csv", "cluster"
     )

@@ -180,7 +180,7 @@ def run(
             "history": model.history_.to_dict(),
         }
         write_json(folder / "run.json", about)
-    made = Run(output, about, corpus, model)
+    made = Run(output, about, corpus, model, summaries)
     if report:
         add_report(made, with_texts=with_texts)
     if not quiet:

@@ -106,10 +106,7 @@ def write_cards(folder: Path, cards: Iterable[ClusterCard], *, with_texts: bool 
     """``clusters.json``."""
     from coterie.files import write_json
 
-    told = [card.to_dict() for card in cards]
-    if not with_texts:
-        told = [card | {"representatives": [], "borderline": []} for card in told]
-    write_json(folder / "clusters.json", {"clusters": told})
+    write_json(folder / "clusters.json", {"clusters": [card.to_dict(with_texts=with_texts) for card in cards]})
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:

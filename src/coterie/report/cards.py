@@ -71,10 +71,10 @@ class ClusterCard:
     duplicates: float = 0.0
     stability: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Flat and ready for JSON; without ``topics`` where there are none."""
+    def to_dict(self, *, with_texts: bool = True) -> dict[str, Any]:
+        """Flat and ready for JSON; without ``topics`` where there are none, without texts where none may be told."""
         summary = self.summary.to_dict()
-        return {
+        told = {
             "id": summary.pop("id"),
             "name": self.name,
             **summary,
@@ -85,6 +85,7 @@ class ClusterCard:
             "duplicates": self.duplicates,
             "stability": self.stability,
         }
+        return told if with_texts else told | {"representatives": [], "borderline": []}
 
 
 def build_cards(

@@ -100,9 +100,7 @@ def _about(run: Run, with_texts: bool) -> dict[str, Any]:
 
 
 def _card(card: ClusterCard, with_texts: bool) -> dict[str, Any]:
-    told = card.to_dict()
-    if not with_texts:
-        return told | {"representatives": [], "borderline": []}
+    told = card.to_dict(with_texts=with_texts)
     short = [_cut(text, LONGEST_TEXT) for text in told["representatives"]]
     borderline = [each | {"text": _cut(each["text"], LONGEST_TEXT)} for each in told["borderline"]]
     return told | {"representatives": short, "borderline": borderline}

@@ -17,6 +17,7 @@ from coterie.text.reading import column_names, read_columns
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
+    from coterie.types import ClusterSummary
 
 RUN_FILE, ASSIGNMENTS_FILE, SNAPSHOTS = "run.json", "assignments.csv", "snapshots"
 
@@ -35,12 +36,15 @@ class Run:
         The texts, row for row.
     model:
         The fitted method, with its labels and confidences of all rows.
+    summaries:
+        Its clusters as they were described, where that is known already.
     """
 
     folder: Path
     about: dict[str, Any]
     corpus: Corpus
     model: ClusteringMethod
+    summaries: Sequence[ClusterSummary] | None = None
 
     @property
     def initial_labels(self) -> NDArray[np.int64] | None:

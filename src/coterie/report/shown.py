@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.clustering.kmeans import centroids
 from coterie.report.cards import ClusterCard, build_cards, runner_ups
 from coterie.report.content import describe_clusters
 from coterie.report.projection import Kind, project, project_together
 from coterie.report.run import Run
 from coterie.report.stability import cluster_stability
+from coterie.types import ClusterSummary
 
 # Texts on the map unless told otherwise; of more, as many are drawn.
 MOST_POINTS = 20_000
@@ -118,10 +120,8 @@ class Shown:
 
     @cached_property
     def centers(self) -> NDArray[np.float32]:
-        sums = np.zeros((len(self.run.model.cluster_centers_), self.vectors.shape[1]), dtype=np.float64)
-        np.add.at(sums, self.clusters, self.vectors)
-        counts = np.bincount(self.clusters, minlength=len(sums))[:, None]
-        return np.asarray(sums / np.maximum(counts, 1), dtype=np.float32)
+        n_clusters = len(self.run.model.cluster_centers_)
+        return centroids(self.vectors, self.clusters, n_clusters).astype(np.float32)
 
     @cached_property
     def runner_up(self) -> NDArray[np.int64]:
@@ -161,9 +161,9 @@ class Shown:
         return [replace(card, duplicates=share) for card, share in zip(cards, self._repeated, strict=True)]
 
     @cached_property
-    def _summaries(self) -> list[Any]:
+    def _summaries(self) -> Sequence[ClusterSummary]:
         model = self.run.model
-        return describe_clusters(
+        return self.run.summaries or describe_clusters(
             self.run.corpus.texts,
             model.labels_,
             confidence=model.confidence_,
