@@ -22,12 +22,17 @@ def write_partitions(path: Path, partitions: Mapping[str, NDArray[Any]]) -> None
     import numpy as np
     from safetensors.numpy import save
 
-    packed = save(
-        {name: np.ascontiguousarray(_shortest(np.asarray(each))) for name, each in sorted(partitions.items())}
+    write_packed(
+        path,
+        save({name: np.ascontiguousarray(_shortest(np.asarray(each))) for name, each in sorted(partitions.items())}),
     )
+
+
+def write_packed(path: Path, content: bytes) -> None:
+    """Compressed; whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_bytes(lzma.compress(packed))
+    scratch.write_bytes(lzma.compress(content))
     os.replace(scratch, path)
 
 

@@ -16,7 +16,7 @@ def render_report(data: ReportData) -> str:
     parts = {
         "title": html.escape(f"{data.content['about']['title']}: Coterie report"),
         "style": page.joinpath("report.css").read_text(encoding="utf-8"),
-        "script": page.joinpath("report.js").read_text(encoding="utf-8"),
+        "script": "\n".join(page.joinpath(name).read_text(encoding="utf-8") for name in ("map.js", "report.js")),
         "data": script_json(data.content),
     }
     template = page.joinpath("report.html").read_text(encoding="utf-8")

@@ -1,153 +1,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const clusters = data.clusters;
-const byId = (id) => document.getElementById(id);
-const percent = (share) => `${Math.round(100 * share)} %`;
-const count = (n) => n.toLocaleString("en");
-
-/** An element; text is never read as HTML. */
-function make(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "text") made.textContent = value;
-    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...children);
-  return made;
-}
-
-function drawn(tag, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function unpack(packed, Kind) {
-  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  return new Kind(bytes.buffer);
-}
-
-/* Colours: hues a golden angle apart, in three lightnesses, so that neighbours in the list differ. */
-function isDark() {
-  const told = document.documentElement.dataset.theme;
-  return told ? told === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-function hsl(id) {
-  const light = (isDark() ? [62, 74, 50] : [46, 34, 58])[id % 3];
-  return [(id * 137.508 + 215) % 360, id % 2 ? 58 : 72, light];
-}
-function css(id) {
-  if (id < 0) return "#888888";
-  const [hue, saturation, light] = hsl(id);
-  return `hsl(${hue} ${saturation}% ${light}%)`;
-}
-/** As a pixel: little-endian alpha, blue, green, red. */
-function pixel(id, alpha) {
-  const [hue, saturation, light] = id < 0 ? [0, 0, 53] : hsl(id);
-  const s = saturation / 100, l = light / 100, a = s * Math.min(l, 1 - l);
-  const channel = (n) => {
-    const k = (n + hue / 30) % 12;
-    return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  };
-  return ((alpha << 24) | (channel(4) << 16) | (channel(8) << 8) | channel(0)) >>> 0;
-}
-
-/** Points on a canvas, written pixel by pixel: a hundred thousand take a few milliseconds. */
-class PointMap {
-  constructor(canvas, points, labels = false) {
-    Object.assign(this, { canvas, points, labels, scale: 1, dx: 0, dy: 0, shown: null, frame: 0 });
-    this.context = canvas.getContext("2d");
-    this.count = points.cluster.length;
-    new ResizeObserver(() => this.ask()).observe(canvas);
-  }
-  ask() {
-    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
-  }
-  resize() {
-    const ratio = Math.min(2, window.devicePixelRatio || 1);
-    const width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
-    const height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
-    if (width !== this.canvas.width || height !== this.canvas.height || !this.image) {
-      this.canvas.width = width; this.canvas.height = height;
-      this.image = this.context.createImageData(width, height);
-      this.pixels = new Uint32Array(this.image.data.buffer);
-    }
-    this.ratio = ratio;
-    this.unit = 0.47 * Math.min(width, height) * this.scale / 32000;
-  }
-  left(i) { return this.canvas.width / 2 + this.dx * this.ratio + this.points.x[i] * this.unit; }
-  top(i) { return this.canvas.height / 2 + this.dy * this.ratio - this.points.y[i] * this.unit; }
-  draw() {
-    this.resize();
-    const { pixels, canvas, points } = this, width = canvas.width, height = canvas.height;
-    pixels.fill(0);
-    const dense = Math.sqrt(this.count / 1500) / this.scale;
-    const radius = Math.max(1, Math.min(6, Math.round(this.ratio * 2.6 / Math.max(1, Math.sqrt(dense)) * Math.min(1.6, Math.max(1, width / this.ratio / 500)))));
-    const disc = [];
-    for (let y = -radius; y <= radius; y++)
-      for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push(y * width + x);
-    const strong = clusters.map((_, id) => pixel(id, 215)), faint = clusters.map((_, id) => pixel(id, 34));
-    const passes = this.shown ? [0, 1] : [1];
-    for (const pass of passes)
-      for (let i = 0; i < this.count; i++) {
-        const here = !this.shown || this.shown[i] === 1;
-        if (this.shown && here !== (pass === 1)) continue;
-        const x = Math.round(this.left(i)), y = Math.round(this.top(i));
-        if (x < radius || y < radius || x >= width - radius || y >= height - radius) continue;
-        const color = (here ? strong : faint)[points.cluster[i]], at = y * width + x;
-        for (const step of disc) pixels[at + step] = color;
-      }
-    this.context.putImageData(this.image, 0, 0);
-    if (this.labels) this.name();
-  }
-  /** The groups' names at the middle of their points, the largest first, none over another. */
-  name() {
-    const { context, ratio } = this, taken = [];
-    context.font = `600 ${12 * ratio}px system-ui, sans-serif`;
-    context.textAlign = "center"; context.textBaseline = "middle"; context.lineJoin = "round";
-    const ink = getComputedStyle(document.body);
-    for (const place of this.middles()) {
-      const x = this.canvas.width / 2 + this.dx * ratio + place.x * this.unit;
-      const y = this.canvas.height / 2 + this.dy * ratio - place.y * this.unit;
-      const name = clusters[place.id].name, half = context.measureText(name).width / 2 + 3 * ratio, tall = 9 * ratio;
-      if (x - half < 0 || x + half > this.canvas.width || y < tall || y > this.canvas.height - tall) continue;
-      if (taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - y) < 2 * tall)) continue;
-      taken.push({ x, y, half });
-      context.strokeStyle = ink.backgroundColor; context.lineWidth = 4 * ratio; context.strokeText(name, x, y);
-      context.fillStyle = ink.color; context.fillText(name, x, y);
-    }
-  }
-  middles() {
-    if (!this._middles) {
-      const rows = clusters.map(() => []);
-      for (let i = 0; i < this.count; i++) rows[this.points.cluster[i]]?.push(i);
-      const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-      this._middles = rows.map((of, id) => ({ id, size: of.length, x: middle(of.map((i) => this.points.x[i])), y: middle(of.map((i) => this.points.y[i])) }))
-        .filter((place) => place.size).sort((a, b) => b.size - a.size);
-    }
-    return this._middles.filter((place) => !this.only || this.only.has(place.id));
-  }
-  zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
-    const to = Math.max(0.5, Math.min(60, this.scale * factor)), by = to / this.scale;
-    const fromX = x - this.canvas.clientWidth / 2, fromY = y - this.canvas.clientHeight / 2;
-    this.dx = fromX - (fromX - this.dx) * by; this.dy = fromY - (fromY - this.dy) * by; this.scale = to;
-    this.ask();
-  }
-  reset() { this.scale = 1; this.dx = this.dy = 0; this.ask(); }
-  /** The point under a place of the canvas, or -1. */
-  at(x, y) {
-    let best = -1, nearest = (9 * this.ratio) ** 2;
-    for (let i = 0; i < this.count; i++) {
-      if (this.shown && this.shown[i] !== 1) continue;
-      const far = (this.left(i) - x * this.ratio) ** 2 + (this.top(i) - y * this.ratio) ** 2;
-      if (far < nearest) { nearest = far; best = i; }
-    }
-    return best;
-  }
-}
-
 const points = data.points;
 const main = { x: unpack(points.x, Int16Array), y: unpack(points.y, Int16Array), cluster: unpack(points.cluster, Int32Array) };
 const confidence = unpack(points.confidence, Uint8Array), runnerUp = unpack(points.runner_up, Int32Array);
@@ -178,8 +31,6 @@ function choose() {
 let lowCase = null;
 function lowered() { return (lowCase ??= (points.texts ?? []).map((text) => text.toLowerCase())); }
 function toggle(id) { chosen = chosen === id ? null : id; choose(); }
-
-function swatch(id) { return make("span", { class: "swatch", style: `background:${css(id)}`, "data-swatch": id, "aria-hidden": "true" }); }
 
 function fillHeader() {
   byId("title").textContent = data.about.title;
@@ -306,47 +157,17 @@ function fillAbout() {
 
 /* Hands: mouse, fingers and keys. */
 function listen() {
-  const canvas = byId("points"), tip = byId("tip"), held = new Map();
-  let moved = false;
-  const place = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
-  canvas.addEventListener("wheel", (event) => { event.preventDefault(); map.zoom(Math.exp(-event.deltaY / 400), ...place(event)); }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); held.set(event.pointerId, place(event)); moved = false; });
-  canvas.addEventListener("pointermove", (event) => {
-    const [x, y] = place(event), last = held.get(event.pointerId);
-    if (!last) { hover(x, y); return; }
-    if (held.size === 1) { map.dx += x - last[0]; map.dy += y - last[1]; map.ask(); }
-    else {
-      const other = [...held].find(([id]) => id !== event.pointerId)[1];
-      const before = Math.hypot(last[0] - other[0], last[1] - other[1]), now = Math.hypot(x - other[0], y - other[1]);
-      if (before > 0) map.zoom(now / before, (x + other[0]) / 2, (y + other[1]) / 2);
-    }
-    if (Math.hypot(x - last[0], y - last[1]) > 2) { moved = true; tip.hidden = true; }
-    held.set(event.pointerId, [x, y]);
-  });
-  const release = (event) => {
-    if (held.delete(event.pointerId) && !moved && event.type === "pointerup") { const i = map.at(...place(event)); if (i >= 0) toggle(main.cluster[i]); else if (chosen !== null) toggle(chosen); }
-  };
-  canvas.addEventListener("pointerup", release);
-  canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
-  function hover(x, y) {
-    const i = map.at(x, y);
-    tip.hidden = i < 0;
-    if (i < 0) return;
-    const card = clusters[main.cluster[i]], next = clusters[runnerUp[i]];
-    tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, then ${next.name}` : ""}`));
-    tip.style.left = `${Math.max(0, Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${Math.max(0, y + 18 + tip.offsetHeight > canvas.clientHeight ? y - tip.offsetHeight - 10 : y + 18)}px`;
-  }
-  canvas.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
-    if (step) { map.dx += step[0]; map.dy += step[1]; map.ask(); }
-    else if (event.key === "+" || event.key === "=") map.zoom(1.3);
-    else if (event.key === "-") map.zoom(1 / 1.3);
-    else if (event.key === "0") map.reset();
-    else if (event.key === "Escape") byId("clear").click();
-    else return;
-    event.preventDefault();
+  const tip = byId("tip");
+  hands(map, {
+    click: (i) => { if (i >= 0) toggle(main.cluster[i]); else if (chosen !== null) toggle(chosen); },
+    hover: (i, x, y) => {
+      tip.hidden = i < 0;
+      if (i < 0) return;
+      const card = clusters[main.cluster[i]], next = clusters[runnerUp[i]];
+      tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, then ${next.name}` : ""}`));
+      putBeside(tip, map.canvas, x, y);
+    },
+    escape: () => byId("clear").click(),
   });
   byId("search").addEventListener("input", (event) => { wanted = event.target.value.trim(); choose(); });
   byId("search").hidden = !points.texts;
