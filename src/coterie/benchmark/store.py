@@ -65,7 +65,7 @@ class Store:
         return self.folder / EPOCHS / f"{name}{ENDING}"
 
     def trace_file(self, name: str) -> Path:
-        """How the embeddings of some texts moved (see :mod:`coterie.benchmark.traces`): JSON, a ninth as large packed."""
+        """How the embeddings of some texts moved (see :mod:`coterie.benchmark.traces`); a ninth as large packed."""
         return self.folder / TRACES / f"{name}.json.xz"
 
     def has(self, job: Job) -> bool:
