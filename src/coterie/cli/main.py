@@ -19,6 +19,7 @@ from coterie.cli import (
     demo,
     doctor,
     evaluate,
+    explore,
     fit,
     methods,
     plot,
@@ -29,7 +30,7 @@ from coterie.errors import CoterieError
 
 app = typer.Typer(
     name="coterie",
-    help="Group short texts into clusters people can trust. No labels needed, nothing leaves this machine.",
+    help="Group short texts into clusters people can trust. No labels needed, and nothing leaves this machine unasked.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -42,6 +43,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("plot")(plot.plot)
+app.command("explore")(explore.explore)
 app.command("augment")(augment.augment)
 app.command("methods")(methods.methods)
 app.add_typer(datasets.app, name="datasets")

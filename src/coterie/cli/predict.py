@@ -31,7 +31,8 @@ def predict(
     """Assign new texts to the clusters of a run.
 
     The file is read and written piece by piece: memory does not grow with it. A text gets the same cluster alone,
-    in a batch, and in any order; empty texts get cluster -1.
+    in a batch, and in any order; empty texts get cluster -1. What was merged, split or moved in `coterie explore` is so
+    here too.
 
     **Examples**
 
@@ -60,17 +61,27 @@ def predict(
         chunk_rows=CHUNK_ROWS,
     )
     with _unseen("pandas"):
+        import numpy as np
+
+        from coterie.edits import apply_to_new, read_edits
+        from coterie.edits.log import EDITS_FILE
         from coterie.methods.persistence import load
 
     model = load(run, device=device)
+    edits = read_edits(run)
     rows = empty = cut = 0
     show_count = not quiet and sys.stderr.isatty()
     with whole_file(output) as stream:
         writer: AssignmentWriter | None = None
         for corpus in chunks:
             answer = model.assign(corpus)
+            labels, confidence = answer.labels, answer.confidence
+            if edits.active:
+                labels, placed = apply_to_new(edits.active, corpus.texts, labels, model.transform)
+                # Where a person has put the very text, nothing is in doubt.
+                confidence = np.where(placed, 1.0, confidence)
             writer = writer or AssignmentWriter(stream, corpus, with_texts=not no_text)
-            writer.write(corpus, answer.labels, answer.confidence)
+            writer.write(corpus, labels, confidence)
             cut += answer.n_truncated
             rows += len(corpus)
             empty += int(corpus.empty.sum())
@@ -80,6 +91,10 @@ def predict(
         typer.echo("", err=True)
     if not quiet:
         typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))
+        if edits.active:
+            typer.echo(f"As corrected by {len(edits.active):,} edits in {run / EDITS_FILE}.")
+        for note in edits.notes:
+            typer.echo(f"Note: {note}.")
         if cut:
             typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
 

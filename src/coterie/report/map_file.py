@@ -1,0 +1,77 @@
+"""``map.safetensors``: the map of a run and the vectors behind it, so that whoever shows it again need not make it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.report.shown import Shown
+
+MAP_FILE = "map.safetensors"
+
+
+@dataclass(frozen=True)
+class StoredMap:
+    """The texts on a map.
+
+    Attributes
+    ----------
+    rows:
+        The first row of each text.
+    places:
+        Where it lies, in the plane.
+    vectors:
+        Where the method puts it.
+    exact:
+        Whether the vectors are what the model's ``transform`` gives, not a reduction of wider ones.
+    runner_up:
+        The second best cluster of each.
+    """
+
+    rows: NDArray[np.int64]
+    places: NDArray[np.float32]
+    vectors: NDArray[np.float32]
+    exact: bool
+    runner_up: NDArray[np.int64]
+
+
+def write_map(folder: Path, shown: Shown) -> StoredMap:
+    """Keep the map of a run beside it."""
+    from safetensors.numpy import save
+    from scipy.sparse import issparse
+
+    # Words counted are reduced to be drawn.
+    exact = not issparse(shown.run.model.transform(shown.texts[:1]))
+    found = StoredMap(shown.rows, shown.places, shown.vectors, exact, shown.runner_up)
+    content = save(
+        {
+            "rows": found.rows,
+            "places": found.places.astype(np.float32),
+            "vectors": found.vectors.astype(np.float32),
+            "exact": np.array([exact]),
+            "runner_up": found.runner_up.astype(np.int64),
+        }
+    )
+    scratch = folder / f".{MAP_FILE}.{os.getpid()}"
+    scratch.write_bytes(content)
+    os.replace(scratch, folder / MAP_FILE)
+    return found
+
+
+def read_map(folder: Path, n_rows: int) -> StoredMap | None:
+    """The map that lies beside a run of so many rows; ``None`` where there is none that fits."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(folder / MAP_FILE)
+        stored = StoredMap(
+            found["rows"], found["places"], found["vectors"], bool(found["exact"][0]), found["runner_up"]
+        )
+    except (FileNotFoundError, SafetensorError, KeyError):
+        return None
+    return stored if not len(stored.rows) or int(stored.rows.max()) < n_rows else None

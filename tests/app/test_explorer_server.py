@@ -1,0 +1,231 @@
+"""The explorer's server, asked over HTTP as its page asks it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from made_run import NASTY
+from served import Served
+
+from coterie.cli.predict import predict
+
+
+@pytest.fixture
+def run(run_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(run_folder, tmp_path / "run"))
+
+
+@pytest.fixture
+def served(run: Path) -> Iterator[Served]:
+    with Served(run) as server:
+        yield server
+
+
+def _predicted(run: Path, texts: list[str]) -> list[int]:
+    with (run.parent / "new.csv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([["text"], *([text] for text in texts)])
+    predict(run, run.parent / "new.csv", run.parent / "out.csv", text_column="text", overwrite=True, device="cpu")
+    with (run.parent / "out.csv").open(encoding="utf-8", newline="") as stream:
+        return [int(row["cluster"]) for row in csv.DictReader(stream)]
+
+
+def _texts(served: Served, cluster: int) -> list[dict[str, Any]]:
+    return list(served.ask(f"/api/texts?cluster={cluster}&most=500")["texts"])
+
+
+def test_the_run_is_told_with_its_clusters_and_points(served: Served) -> None:
+    told = served.ask("/api/run")
+    assert told["rows"] == 65 and told["distinct"] == 63 and told["points"]["count"] == 63
+    assert sum(each["size"] for each in told["clusters"]) == 64
+    assert len({each["name"] for each in told["clusters"]}) == 4
+    assert not told["can_undo"] and not told["can_redo"]
+
+
+def test_texts_are_searched_sorted_and_paged(served: Served) -> None:
+    found = served.ask("/api/texts?query=%3CSCRIPT%3E")
+    assert found["total"] == 1 and found["texts"][0]["text"] == NASTY
+    sure = [each["confidence"] for each in served.ask("/api/texts?most=500")["texts"]]
+    weak = [each["confidence"] for each in served.ask("/api/texts?most=500&weak_first=true")["texts"]]
+    assert sure == sorted(sure, reverse=True) and weak == sorted(weak) and len(sure) == 63
+    second = served.ask("/api/texts?begin=10&most=5")["texts"]
+    assert [each["confidence"] for each in second] == sure[10:15]
+    assert served.ask("/api/texts?query=no-such-words")["total"] == 0
+
+
+def test_a_name_is_changed_kept_and_taken_back(served: Served, run: Path) -> None:
+    told = served.edit(kind="rename", clusters=[1], name="  Where is\nmy parcel ")
+    assert {each["id"]: each["name"] for each in told["clusters"]}[1] == "Where is my parcel"
+    assert json.loads((run / "edits.jsonl").read_text().splitlines()[0])["name"] == "Where is my parcel"
+    again = Served(run).explored.clusters()
+    assert {each["id"]: each["name"] for each in again["clusters"]}[1] == "Where is my parcel"
+    back = served.edit(kind="undo")
+    assert {each["id"]: each["name"] for each in back["clusters"]}[1] != "Where is my parcel"
+    assert served.edit(kind="redo")["can_undo"]
+
+
+def test_a_merger_holds_for_predict(served: Served, run: Path) -> None:
+    one, other = _texts(served, 0)[0]["text"], _texts(served, 1)[0]["text"]
+    assert _predicted(run, [one, other]) == [0, 1]
+    told = served.edit(kind="merge", clusters=[0], to=1)
+    assert [each["id"] for each in told["clusters"] if each["id"] == 0] == []
+    assert _predicted(run, [one, other]) == [1, 1]
+    served.edit(kind="undo")
+    assert _predicted(run, [one, other]) == [0, 1]
+
+
+def test_a_split_holds_for_predict(served: Served, run: Path) -> None:
+    before = _texts(served, 0)
+    told = served.edit(kind="split", clusters=[0], into=2)
+    ids = {each["id"]: each for each in told["clusters"]}
+    assert set(ids) == {0, 1, 2, 3, 4}
+    assert ids[0]["size"] + ids[4]["size"] == sum(each["times"] for each in before)
+    assert ids[0]["size"] >= ids[4]["size"] > 0
+    now = {each["text"]: cluster for cluster in (0, 4) for each in _texts(served, cluster)}
+    texts = list(now)
+    assert _predicted(run, texts) == list(now.values())
+    assert _predicted(run, texts[:1]) == [now[texts[0]]]
+
+
+def test_moved_texts_stay_where_they_were_put(served: Served, run: Path) -> None:
+    moved = _texts(served, 2)[:3]
+    told = served.edit(kind="move", rows=[each["row"] for each in moved], to=0)
+    assert told["status"] == 200
+    assert {each["text"] for each in _texts(served, 0)} >= {each["text"] for each in moved}
+    assert _predicted(run, [each["text"] for each in moved]) == [0, 0, 0]
+    served.edit(kind="move", rows=[moved[0]["row"]], to=-1)
+    assert _predicted(run, [moved[0]["text"]]) == [-1]
+    assert [each["text"] for each in _texts(served, -1)] == [moved[0]["text"]]
+
+
+def test_all_rows_of_a_text_move_together(served: Served) -> None:
+    twice = next(each for each in served.ask("/api/texts?most=500")["texts"] if each["times"] == 2)
+    to = next(cluster for cluster in range(4) if cluster != twice["cluster"])
+    before = {each["id"]: each["size"] for each in served.ask("/api/run")["clusters"]}
+    after = {each["id"]: each["size"] for each in served.edit(kind="move", rows=[twice["row"]], to=to)["clusters"]}
+    assert after[to] == before[to] + 2
+
+
+def test_chosen_texts_become_a_group_that_new_texts_join(served: Served, run: Path) -> None:
+    inside = _texts(served, 0)
+    chosen = inside[: len(inside) // 3]
+    told = served.edit(kind="separate", rows=[each["row"] for each in chosen], name="Apart")
+    made = next(each for each in told["clusters"] if each["name"] == "Apart")
+    assert made["size"] == sum(each["times"] for each in chosen)
+    last = served.explored.edits.active[-1]
+    assert {part.cluster for part in last.parts} == {0, made["id"]}
+    assert served.edit(kind="separate", rows=[chosen[0]["row"], _texts(served, 1)[0]["row"]])["status"] == 400
+
+
+def test_marking_as_noise_and_what_cannot_be_done(served: Served) -> None:
+    assert served.edit(kind="noise", clusters=[3])["status"] == 200
+    gone = served.edit(kind="rename", clusters=[3], name="x")
+    assert gone["status"] == 400 and "gone: it was marked as noise" in gone["error"]
+    wrong: list[dict[str, Any]] = [
+        {"kind": "explode"},
+        {"kind": "merge", "clusters": ["a"], "to": 0},
+        {"kind": "split", "clusters": [0], "into": 1},
+        {"kind": "split", "clusters": [0], "into": 21},
+        {"kind": "split", "clusters": [99], "into": 2},
+        {"kind": "move", "rows": [10_000], "to": 0},
+        {"kind": "move", "rows": [], "to": 0},
+        {"kind": "undo", "seen": "x"},
+    ]
+    for asked in wrong:
+        answer = served.edit(**asked)
+        assert answer["status"] in (400, 409) and answer["error"], asked
+    assert served.explored.edits.lines == 1
+
+
+def test_two_explorers_on_one_run_lose_nothing(served: Served, run: Path) -> None:
+    with Served(run) as other:
+        assert served.edit(kind="rename", clusters=[0], name="First")["status"] == 200
+        late = other.ask("/api/edits", {"kind": "rename", "clusters": [1], "name": "Second", "seen": 0})
+        assert late["status"] == 409 and "edited elsewhere" in late["error"]
+        fresh = other.ask("/api/run")
+        assert {each["id"]: each["name"] for each in fresh["clusters"]}[0] == "First"
+        assert other.edit(kind="rename", clusters=[1], name="Second")["status"] == 200
+    assert len((run / "edits.jsonl").read_text().splitlines()) == 2
+
+
+def test_new_texts_are_placed_with_reasons(served: Served, run: Path) -> None:
+    known = _texts(served, 2)[0]["text"]
+    placed = served.ask("/api/place", {"texts": [known, "  "]})["placed"]
+    assert len(placed) == 1
+    assert placed[0]["cluster"] == 2 == _predicted(run, [known])[0]
+    assert placed[0]["examples"][0]["text"] == known and placed[0]["examples"][0]["cosine"] > 0.999
+    assert [each["word"] for each in placed[0]["words"]] == known.split()
+    served.edit(kind="merge", clusters=[2], to=0)
+    assert served.ask("/api/place", {"texts": [known]})["placed"][0]["cluster"] == 0
+    assert served.ask("/api/place", {"texts": []})["status"] == 400
+    assert served.ask("/api/place", {"texts": "one"})["status"] == 400
+    assert served.ask("/api/place", {"texts": ["x"] * 101})["status"] == 400
+
+
+def test_exports_hold_all_rows_as_they_are_now(served: Served) -> None:
+    moved = _texts(served, 2)[0]
+    served.edit(kind="move", rows=[moved["row"]], to=0)
+    served.edit(kind="rename", clusters=[0], name="Mine, all “mine”")
+    rows = list(csv.DictReader(io.StringIO(served.raw("/api/export/csv")[1].decode())))
+    lines = [json.loads(line) for line in served.raw("/api/export/jsonl")[1].decode().splitlines()]
+    table = pq.read_table(io.BytesIO(served.raw("/api/export/parquet")[1]))
+    assert len(rows) == len(lines) == table.num_rows == 65
+    assert {"x", "y", "cluster", "cluster_name", "text"} <= set(table.column_names)
+    assert rows[moved["row"]]["cluster"] == "0" and rows[moved["row"]]["corrected"] == "True"
+    assert lines[moved["row"]]["cluster_name"] == "Mine, all “mine”"
+    labels = np.array(table.column("cluster"))
+    assert labels.tolist() == [int(row["cluster"]) for row in rows] == [line["cluster"] for line in lines]
+    assert any(row["text"] == NASTY for row in rows)
+    assert served.raw("/api/export/exe")[0] == 400
+
+
+def test_other_hosts_and_other_sites_are_refused(served: Served) -> None:
+    body = json.dumps({"kind": "rename", "clusters": [0], "name": "x", "seen": 0}).encode()
+    assert served.raw("/api/run", Host="evil.example")[0] == 403
+    assert served.raw("/", Host="evil.example:80")[0] == 403
+    json_kind = {"Content-Type": "application/json"}
+    assert served.raw("/api/edits", body, Origin="http://evil.example", **json_kind)[0] == 403
+    assert served.raw("/api/edits", body, Origin="http://127.0.0.1:1", **json_kind)[0] == 403
+    assert served.raw("/api/edits", body, **{"Content-Type": "text/plain"})[0] == 400
+    assert served.raw("/api/edits", b"{", **json_kind)[0] == 400
+    assert served.raw("/api/edits", b"[]", **json_kind)[0] == 400
+    assert served.explored.edits.lines == 0
+    assert served.raw("/api/edits", body, Origin=served.address, **json_kind)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../run.json",
+        "/%2e%2e/run.json",
+        "/run.json",
+        "/edits.jsonl",
+        "/page/explorer.js",
+        "/api/export/../../etc/passwd",
+        "/api/export/%2e%2e%2frun.json",
+        "/docs",
+        "/openapi.json",
+    ],
+)
+def test_no_other_file_can_be_read(served: Served, path: str) -> None:
+    assert served.raw(path)[0] in (400, 404)
+
+
+def test_a_run_without_a_map_gets_one(run: Path) -> None:
+    from coterie.app.explored import Explored
+
+    (run / "map.safetensors").unlink()
+    explored = Explored(run, device="cpu")
+    assert not explored.has_map
+    assert explored.overview()["points"]["count"] == 63
+    assert explored.has_map
+    (run / "map.safetensors").write_bytes(b"not a map")
+    assert not Explored(run, device="cpu").has_map
