@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str,
 def check_run(run: Path) -> None:
     sample = find_dataset("support")
     assert sample is not None
-    assert {path.name for path in run.iterdir()} == RUN_FILES | {"report.html"}
+    assert {path.name for path in run.iterdir()} == RUN_FILES | {"report.html", "map.safetensors"}
     assert read_header(run / "assignments.csv") == ["row", "id", "cluster", "confidence", "status", "text"]
     assert column(run / "assignments.csv", "id") == column(sample, "id")
     assert column(run / "assignments.csv", "text") == column(sample, "text")

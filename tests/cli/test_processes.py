@@ -75,7 +75,7 @@ def test_ctrl_c_ends_training_and_keeps_the_model_so_far(tmp_path: Path, tiny_en
     assert "Traceback" not in errors.finish()
     assert "Note: training was interrupted after" in out
     assert {entry.name for entry in tmp_path.iterdir()} == {"in.csv", "run"}
-    assert {entry.name for entry in (tmp_path / "run").iterdir()} == RUN_FILES | {"report.html"}
+    assert {entry.name for entry in (tmp_path / "run").iterdir()} == RUN_FILES | {"report.html", "map.safetensors"}
     run = read_json(tmp_path / "run" / "run.json")
     assert run["history"]["stop_reasons"] == {"sccl": "interrupted"}
     steps = len(run["history"]["steps"])

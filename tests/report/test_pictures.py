@@ -11,6 +11,7 @@ import pytest
 from made_run import NASTY
 from matplotlib.figure import Figure
 
+from coterie.choosing import choose_k
 from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError, SettingError
 from coterie.report.drawing import draw_picture, figure_of
@@ -23,6 +24,7 @@ from coterie.report.shown import Shown
 @pytest.fixture(scope="module")
 def shown(run_folder: Path) -> Shown:
     run = read_run(run_folder, device="cpu")
+    run.about["choice_of_k"] = choose_k(vectors=np.random.default_rng(0).normal(size=(40, 5))).to_dict()
     return Shown(run, labels=[None if row % 7 == 0 else f"label {row % 3}" for row in range(len(run.corpus))])
 
 
@@ -81,6 +83,29 @@ def test_curves_are_those_of_the_run(shown: Shown) -> None:
     figure = Figure()
     figure_of(picture, figure)
     assert [axes.get_title() for axes in figure.axes if axes.lines] == [curve.title for curve in picture.curves]
+
+
+def test_why_so_many_clusters(shown: Shown) -> None:
+    picture = picture_of([shown], "k")
+    assert isinstance(picture, CurvePicture)
+    choice = shown.run.about["choice_of_k"]
+    first = picture.curves[0]
+    assert first.x == tuple(each["k"] for each in choice["candidates"])
+    assert first.y == tuple(each["score"] for each in choice["candidates"])
+    assert [curve.title.split()[0] for curve in picture.curves] == [
+        "sum",
+        "neighbours",
+        "silhouette",
+        "stability",
+        "gap",
+    ]
+    figure = Figure()
+    figure_of(picture, figure)
+    shown_axes = [axes for axes in figure.axes if axes.lines]
+    assert {axes.get_xscale() for axes in shown_axes} == {"log"}
+    assert all(str(choice["k"]) in {each.get_text() for each in axes.texts} for axes in shown_axes)
+    marked = [trace for trace in plotly_figure(picture).data if trace.text]
+    assert [trace.x[0] for trace in marked] == [choice["k"]] * len(picture.curves)
 
 
 def test_sizes_and_similarity(shown: Shown) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, NoText, OverwriteRun, RunOutput, Sample, TextColumn
+from coterie.cli.options import By, Device, IdColumn, Keep, NoText, OverwriteRun, RunOutput, Sample, TextColumn
 
 if TYPE_CHECKING:
+    from coterie.choosing import ChosenK
     from coterie.methods.base import ClusteringMethod
     from coterie.methods.estimating import Estimate
     from coterie.report.run import Run
@@ -21,13 +22,19 @@ if TYPE_CHECKING:
 
 def fit(
     input: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
-    clusters: Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters to make.")] = None,
+    clusters: Annotated[
+        str | None, typer.Option("--clusters", "-k", help="How many clusters to make; auto: chosen without labels.")
+    ] = None,
     method: Annotated[str | None, typer.Option("--method", "-m", help="See: coterie methods. [default: sccl]")] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     keep: Keep = None,
+    by: By = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="The same seed gives the same clusters. [default: 0]")
+    ] = None,
+    k_range: Annotated[
+        str | None, typer.Option("--k-range", help="Of -k auto, the numbers to choose from: 5-60.")
     ] = None,
     sample: Sample = None,
     output: RunOutput = Path("coterie-run"),
@@ -54,6 +61,10 @@ def fit(
 
     `coterie fit answers.parquet -k 12 --text-column answer --id-column respondent --keep age,country -o run`
 
+    `coterie fit tickets.csv -k 20 --by product,opened -o run`
+
+    `coterie fit tickets.csv -k auto --k-range 5-60 -o run`
+
     `coterie fit queries.jsonl -k 50 --method frozen --set clusterer=ward -o run`
 
     `coterie fit titles.csv -k 20 --set training.learning_rate=5e-6 --set training.max_epochs=20 -o run`
@@ -65,9 +76,12 @@ def fit(
     The folder holds **assignments.csv** (row, cluster, confidence, status, text), **clusters.json** (size, keywords,
     representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer), **run.json**
     (settings, versions, timings, history) and **report.html** (all of it as a page, with a map). Ctrl-C ends training
-    early and keeps the model so far.
+    early and keeps the model so far. With `-k auto`, **k.svg** shows why that many (it needs `coterie[plot]`); take the
+    number as a first guess.
     """
-    from coterie.cli.run_folder import check_free_for_run, listed_columns
+    from coterie.choosing.candidates import parse_range
+    from coterie.cli.choose import asked_clusters, choose_for
+    from coterie.cli.run_folder import check_free_for_run, columns_to_keep, names_of
     from coterie.cli.settings import Config, parse_settings, read_config
     from coterie.errors import SettingError
     from coterie.methods.building import build_method
@@ -77,16 +91,20 @@ def fit(
     check_free_for_run(output, overwrite)
     given = Config() if config is None else read_config(config)
     method = method or given.method or "sccl"
-    clusters = given.clusters if clusters is None else clusters
-    if clusters is None:
-        raise typer.BadParameter("how many clusters to make?", param_hint="--clusters / -k")
+    asked = asked_clusters(clusters, given.clusters, k_range)
     seed = (given.seed or 0) if seed is None else seed
     sample = given.sample if sample is None else sample
+    from_range = None if k_range is None else parse_range(k_range)
     info = find_method(method)
     settings = {**given.settings, **parse_settings(set_ or [])}
     # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
     began = time.perf_counter()
-    corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=listed_columns(keep or []))
+    counted_by = names_of(by or [])
+    kept = columns_to_keep(keep or [], counted_by)
+    corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=kept)
+    for name in counted_by:
+        if name not in corpus.columns:  # with --keep all, the column of the texts or of the ids
+            raise SettingError(f"--by {name}: this column is read as texts or ids; name it under --keep to count by it")
     reading = time.perf_counter() - began
     if encoder is not None:
         settings["encoder"] = encoder
@@ -94,7 +112,16 @@ def fit(
         if not info.trains_encoder:
             raise SettingError(f"--snapshots needs a method that trains; {method} does not")
         settings["training.snapshot_every"] = snapshots
-    model = build_method(method, clusters, seed, settings, {"device": device, "training.progress": not quiet})
+    # Wrong settings are told before the number is chosen, which may take a minute.
+    model = build_method(
+        method, 2 if asked is None else asked, seed, settings, {"device": device, "training.progress": not quiet}
+    )
+    seconds, choice = {"reading": reading}, None
+    if asked is None:
+        began = time.perf_counter()
+        choice = choose_for(model, corpus, from_range, seed, device, quiet)
+        model.set_params(n_clusters=choice.k)
+        seconds["choosing"] = time.perf_counter() - began
     run(
         model,
         method,
@@ -103,9 +130,11 @@ def fit(
         output,
         quiet,
         sample=sample,
-        seconds={"reading": reading},
+        seconds=seconds,
         report=report,
         with_texts=not no_text,
+        by=counted_by,
+        choice=choice,
     )
 
 
@@ -121,13 +150,17 @@ def run(
     seconds: Mapping[str, float] | None = None,
     report: bool = True,
     with_texts: bool = True,
+    by: Sequence[str] = (),
+    choice: ChosenK | None = None,
 ) -> Run:
     """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
+    from coterie.cli.choose import draw_choice
     from coterie.cli.report import REPORT_FILE, add_report
     from coterie.cli.run_folder import AssignmentWriter, versions, write_cards
     from coterie.cli.tables import print_clusters
     from coterie.files import whole_folder, write_json
     from coterie.methods.training import Clock
+    from coterie.report.breakdown import break_down, with_breakdowns
     from coterie.report.cards import build_cards
     from coterie.report.content import describe_clusters
     from coterie.report.run import Run
@@ -154,7 +187,8 @@ def run(
             AssignmentWriter(stream, corpus, with_texts=with_texts).write(corpus, model.labels_, model.confidence_)
         clock.lap("writing")
         cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=model.confidence_)
-        write_cards(folder, cards, with_texts=with_texts)
+        counted = [break_down(name, corpus.columns[name], model.labels_) for name in by]
+        write_cards(folder, with_breakdowns(cards, counted), with_texts=with_texts)
         model.save_pretrained(folder / "model")
         _save_snapshots(model, corpus, folder)
         clock.lap("saving")
@@ -169,6 +203,7 @@ def run(
                 "id_column": corpus.id_column,
                 "kept": list(corpus.columns),
             },
+            "by": list(by),
             "rows": len(corpus),
             "distinct_texts": len(corpus.distinct),
             "empty_rows": int(corpus.empty.sum()),
@@ -179,13 +214,16 @@ def run(
             "seconds": {"total": time.perf_counter() - began, **clock.seconds, **model.timings_},
             "history": model.history_.to_dict(),
         }
+        if choice is not None:
+            about["choice_of_k"] = choice.to_dict()
+            draw_choice(choice, folder)
         write_json(folder / "run.json", about)
     made = Run(output, about, corpus, model, summaries)
     if report:
-        add_report(made, with_texts=with_texts)
+        add_report(made, with_texts=with_texts, by=counted)
     if not quiet:
         print_clusters(summaries)
-        for note in model.notes_:
+        for note in [*model.notes_, *(each.note for each in counted if each.note)]:
             typer.echo(f"Note: {note}.")
         typer.echo(
             f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "

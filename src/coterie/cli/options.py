@@ -19,6 +19,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NoText = Annotated[bool, typer.Option("--no-text", help="Leave the texts themselves out of what is written.")]
 RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")]
 OverwriteRun = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")]
+By = Annotated[
+    list[str] | None, typer.Option("--by", help="Count each cluster by this column, values or dates (repeat, or a,b).")
+]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same clusters.")]
 Sample = Annotated[
     int | None,

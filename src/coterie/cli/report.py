@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import Device, NoText
+from coterie.cli.options import By, Device, NoText
 
 if TYPE_CHECKING:
+    from coterie.report.breakdown import Breakdown
     from coterie.report.cards import ClusterCard
     from coterie.report.projection import Kind
     from coterie.report.run import Run
@@ -36,6 +37,20 @@ def report(
     ] = None,
     map_: Annotated[MapKind, typer.Option("--map", help="How the map is made; umap is an extra.")] = MapKind.TSNE,
     points: Annotated[int, typer.Option(min=100, help="Texts on the map at most.")] = 20_000,
+    by: By = None,
+    name_with: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Name clusters by a language model at this OpenAI-compatible address (mostly one that ends in /v1); "
+            "a key is taken from COTERIE_API_KEY or OPENAI_API_KEY.",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The language model's name there.")] = None,
+    name_clusters: Annotated[
+        str | None, typer.Option(metavar="IDS", help="Clusters to name: 0,3,7-9. [default: all]")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Send it without asking.")] = False,
     no_text: NoText = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="[default: RUN/report.html]")] = None,
     device: Device = "auto",
@@ -49,21 +64,89 @@ def report(
     `coterie report run --labels labels.csv --label-column topic`
 
     `coterie report run --no-text -o shareable.html`
+
+    `coterie report run --by country --by date` (columns that the fit kept)
+
+    `coterie report run --name-with http://localhost:11434/v1 --model llama3.2 --name-clusters 0,3,7-9`
+
+    Names from a language model are asked for after an estimate and your consent; **names.json** keeps them for later
+    reports, and **clusters.json** tells them beside those made of keywords. Nothing else sends anything anywhere.
     """
-    from coterie.report.run import ASSIGNMENTS_FILE, read_run
+    from coterie.cli.name_clusters import check_options
+    from coterie.cli.name_clusters import name_clusters as ask_for_names
+    from coterie.cli.run_folder import names_of, update_cards
+    from coterie.report.language_names import NAMES_FILE
+    from coterie.report.run import ASSIGNMENTS_FILE, holds_texts, read_about, read_run
 
     path = output or run / REPORT_FILE
-    found = read_run(run, device=device)
+    check_options(name_with, model, name_clusters, yes)
+    columns = names_of(by or []) or read_about(run).get("by", ())
+    counted = breakdowns_of(run, columns)
     truth = labels_of(run / ASSIGNMENTS_FILE, labels, label_column, id_column)
-    write_report(found, path, truth, kind=map_.value, points=points, with_texts=not no_text)
+    # All that is cheap to check is checked before anything is sent and paid for.
+    if name_with is not None:
+        ask_for_names(run, name_with, model or "", name_clusters, yes=yes, with_texts=not no_text)
+    if (counted or name_with) and labels is None and not holds_texts(run):
+        _retell(run, path, counted)
+        return
+    found = read_run(run, device=device)
+    cards = write_report(found, path, truth, kind=map_.value, points=points, with_texts=not no_text, by=counted)
+    if counted or (run / NAMES_FILE).is_file():
+        update_cards(run, cards)
+    _tell_notes(counted)
     typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
 
 
-def add_report(run: Run, labels: Sequence[object] | None = None, *, with_texts: bool = True) -> None:
+def breakdowns_of(folder: Path, columns: Sequence[str]) -> list[Breakdown]:
+    """The clusters of a run over columns that its fit kept."""
+    from coterie.report.breakdown import break_down
+    from coterie.report.run import read_clusters, read_kept
+
+    if not columns:
+        return []
+    kept, clusters = read_kept(folder, columns), read_clusters(folder)
+    return [break_down(name, cells, clusters) for name, cells in kept.items()]
+
+
+def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
+    """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
+    from coterie.cli.run_folder import CLUSTERS_FILE, read_cards, update_cards
+    from coterie.files import whole_file
+    from coterie.report.breakdown import with_breakdowns
+    from coterie.report.language_names import KnownNames, with_names
+    from coterie.report.retelling import retell
+
+    cards = with_names(read_cards(folder), KnownNames.read(folder).clusters)
+    cards = with_breakdowns(cards, counted) if counted else cards
+    update_cards(folder, cards)
+    _tell_notes(counted)
+    made = folder / REPORT_FILE
+    if not made.is_file():
+        typer.echo(f"Wrote {folder / CLUSTERS_FILE}; a run without texts gets its report when it is fitted.")
+        return
+    page = retell(made.read_text(encoding="utf-8"), cards, counted)
+    with whole_file(path) as stream:
+        stream.write(page)
+    typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+
+
+def _tell_notes(counted: Sequence[Breakdown]) -> None:
+    for each in counted:
+        if each.note:
+            typer.echo(f"Note: {each.note}.")
+
+
+def add_report(
+    run: Run,
+    labels: Sequence[object] | None = None,
+    *,
+    with_texts: bool = True,
+    by: Sequence[Breakdown] = (),
+) -> None:
     """The report of a new run; its clusters.json is told what only the vectors say."""
     from coterie.cli.run_folder import write_cards
 
-    cards = write_report(run, run.folder / REPORT_FILE, labels, with_texts=with_texts)
+    cards = write_report(run, run.folder / REPORT_FILE, labels, with_texts=with_texts, by=by)
     write_cards(run.folder, cards, with_texts=with_texts)
 
 
@@ -75,15 +158,19 @@ def write_report(
     kind: Kind = "tsne",
     points: int = 20_000,
     with_texts: bool = True,
+    by: Sequence[Breakdown] = (),
 ) -> tuple[ClusterCard, ...]:
     """Write the report of a run, whole or not at all; the cards of its clusters."""
     from coterie.files import whole_file
     from coterie.report.data import build_report
+    from coterie.report.map_file import write_map
     from coterie.report.rendering import render_report
 
-    data = build_report(run, labels=labels, kind=kind, points=points, with_texts=with_texts)
+    data = build_report(run, labels=labels, kind=kind, points=points, with_texts=with_texts, by=by)
     with whole_file(path) as stream:
         stream.write(render_report(data))
+    if with_texts and path == run.folder / REPORT_FILE:
+        write_map(run.folder, data.shown)
     return data.cards
 
 

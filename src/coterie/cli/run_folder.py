@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from coterie.errors import InputError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from coterie.report.cards import ClusterCard
     from coterie.text.corpus import Corpus
 
-RUN_FILE = "run.json"
+RUN_FILE, CLUSTERS_FILE = "run.json", "clusters.json"
 # Rows formatted at a time.
 WRITTEN_AT_A_TIME = 8_192
 OWN_COLUMNS = ("row", "id", "cluster", "confidence", "status", "text")
@@ -106,7 +107,36 @@ def write_cards(folder: Path, cards: Iterable[ClusterCard], *, with_texts: bool 
     """``clusters.json``."""
     from coterie.files import write_json
 
-    write_json(folder / "clusters.json", {"clusters": [card.to_dict(with_texts=with_texts) for card in cards]})
+    write_json(folder / CLUSTERS_FILE, {"clusters": [card.to_dict(with_texts=with_texts) for card in cards]})
+
+
+def read_cards(folder: Path) -> list[ClusterCard]:
+    """The clusters as ``clusters.json`` tells of them."""
+    from coterie.report.cards import ClusterCard
+
+    try:
+        return [ClusterCard.from_dict(told) for told in _told_clusters(folder)]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / CLUSTERS_FILE} does not tell of clusters as a fit does: {error!r}") from error
+
+
+def update_cards(folder: Path, cards: Iterable[ClusterCard]) -> None:
+    """Names, and counts by columns, into ``clusters.json``; what else it tells stays, its texts among them."""
+    from coterie.files import whole_file
+    from coterie.report.retelling import told_anew
+
+    by_id = {card.summary.id: card for card in cards}
+    told = [told_anew(each, by_id[each["id"]]) for each in _told_clusters(folder)]
+    with whole_file(folder / CLUSTERS_FILE) as stream:
+        stream.write(json.dumps({"clusters": told}, indent=2, ensure_ascii=False) + "\n")
+
+
+def _told_clusters(folder: Path) -> list[dict[str, Any]]:
+    try:
+        told = json.loads((folder / CLUSTERS_FILE).read_text(encoding="utf-8"))["clusters"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / CLUSTERS_FILE} cannot be read: {error}") from error
+    return list(told)
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:
@@ -124,7 +154,18 @@ def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "n
     return found
 
 
+def columns_to_keep(keep: Sequence[str], by: Sequence[str]) -> str | tuple[str, ...]:
+    """``--keep`` options as :func:`~coterie.text.reading.read_corpus` takes them, with what is counted ``by``."""
+    kept = listed_columns(keep)
+    return kept if isinstance(kept, str) else (*kept, *by)
+
+
+def names_of(values: Sequence[str]) -> tuple[str, ...]:
+    """``--by`` options, each one name or several with commas between, as single names."""
+    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
+
+
 def listed_columns(values: Sequence[str]) -> str | tuple[str, ...]:
     """``--keep`` options as :func:`~coterie.text.reading.read_corpus` takes them."""
-    names = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    names = names_of(values)
     return "all" if names == ("all",) else names

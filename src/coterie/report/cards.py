@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from coterie.report.keywords import rows_by_cluster
 from coterie.report.naming import cluster_names
 from coterie.report.neighbours import Geometry, measure_geometry
 from coterie.report.neighbours import runner_ups as runner_ups
-from coterie.types import ClusterSummary
+from coterie.types import ClusterSummary, Topic
 
 Labels = NDArray[np.integer[Any]] | Sequence[int]
 
@@ -58,6 +58,11 @@ class ClusterCard:
         Share of its rows whose text an earlier row of the cluster has.
     stability:
         How well it is found again when the clustering is repeated, where that was measured.
+    keyword_name:
+        The name made of its keywords, where ``name`` is another.
+    by:
+        How its rows spread over other columns, by the column's name, ready for JSON
+        (:func:`~coterie.report.breakdown.with_breakdowns`).
 
     What cannot be told (without vectors, of an empty cluster, of the only one) is ``None`` or empty.
     """
@@ -70,13 +75,18 @@ class ClusterCard:
     nearest: tuple[int, ...] = ()
     duplicates: float = 0.0
     stability: float | None = None
+    keyword_name: str | None = None
+    by: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self, *, with_texts: bool = True) -> dict[str, Any]:
-        """Flat and ready for JSON; without ``topics`` where there are none, without texts where none may be told."""
+        """Flat and ready for JSON; without ``topics``, ``keyword_name`` and ``by`` where there are none, without texts
+        where none may be told.
+        """
         summary = self.summary.to_dict()
         told = {
             "id": summary.pop("id"),
             "name": self.name,
+            **({} if self.keyword_name is None else {"keyword_name": self.keyword_name}),
             **summary,
             "borderline": [asdict(text) for text in self.borderline],
             "cohesion": self.cohesion,
@@ -84,8 +94,33 @@ class ClusterCard:
             "nearest": list(self.nearest),
             "duplicates": self.duplicates,
             "stability": self.stability,
+            **({"by": dict(self.by)} if self.by else {}),
         }
         return told if with_texts else told | {"representatives": [], "borderline": []}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """What :meth:`to_dict` told, as a card again."""
+        topics = tuple(
+            Topic(tuple(each["words"]), tuple(each["probabilities"]), each["share"]) for each in told.get("topics", ())
+        )
+        return cls(
+            summary=ClusterSummary(
+                id=told["id"],
+                size=told["size"],
+                share=told["share"],
+                confidence=told["confidence"],
+                keywords=tuple(told["keywords"]),
+                representatives=tuple(told["representatives"]),
+                topics=topics,
+            ),
+            name=told["name"],
+            borderline=tuple(Borderline(**each) for each in told["borderline"]),
+            nearest=tuple(told["nearest"]),
+            by=told.get("by", {}),
+            **{name: told.get(name) for name in ("cohesion", "separation", "stability", "keyword_name")},
+            duplicates=told["duplicates"],
+        )
 
 
 def build_cards(

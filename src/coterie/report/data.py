@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.report.breakdown import Breakdown, with_breakdowns
 from coterie.report.cards import ClusterCard
 from coterie.report.changes import compare_partitions
 from coterie.report.helped import neighbours_kept, verdict
@@ -33,10 +34,13 @@ class ReportData:
         Ready for JSON; tables of numbers are base64 of little-endian arrays.
     cards:
         The clusters, by id.
+    shown:
+        What it was made from.
     """
 
     content: dict[str, Any]
     cards: tuple[ClusterCard, ...]
+    shown: Shown
 
 
 def build_report(
@@ -46,6 +50,7 @@ def build_report(
     kind: Kind = "auto",
     points: int = MOST_POINTS,
     with_texts: bool = True,
+    by: Sequence[Breakdown] = (),
 ) -> ReportData:
     """Everything a report shows of ``run``.
 
@@ -59,14 +64,18 @@ def build_report(
         Texts on the map at most; of more, as many are drawn.
     with_texts:
         Without, no text of the data stands in the report; keywords and names, which are made of its words, do.
+    by:
+        How the clusters spread over other columns.
     """
     shown, model = Shown(run, labels=labels, kind=kind, points=points), run.model
+    cards = with_breakdowns(shown.cards, by) if by else shown.cards
     content: dict[str, Any] = {
         "about": _about(run, with_texts),
-        "clusters": [_card(card, with_texts) for card in shown.cards],
+        "clusters": [card_content(card, with_texts) for card in cards],
+        "by": {},
         "points": {
             "count": len(shown.rows),
-            **_places(shown.places),
+            **packed_places(shown.places),
             "cluster": packed(shown.clusters, np.int32),
             "runner_up": packed(shown.runner_up, np.int32),
             "confidence": packed(np.round(255 * np.clip(shown.confidence, 0, 1)), np.uint8),
@@ -78,8 +87,9 @@ def build_report(
         "stages": [_panel(panel) for panel in shown.stages],
         "truth": None if labels is None else truth_table(labels, model.labels_),
     }
-    content["headline"] = _headline(content, shown.cards)
-    return ReportData(content, tuple(shown.cards))
+    tell_breakdowns(content, by)
+    content["headline"] = headline(content)
+    return ReportData(content, tuple(cards), shown)
 
 
 def _about(run: Run, with_texts: bool) -> dict[str, Any]:
@@ -99,25 +109,33 @@ def _about(run: Run, with_texts: bool) -> dict[str, Any]:
     }
 
 
-def _card(card: ClusterCard, with_texts: bool) -> dict[str, Any]:
+def tell_breakdowns(content: dict[str, Any], by: Sequence[Breakdown]) -> None:
+    """What is told of the columns as a whole, into the content of a report."""
+    content["by"] |= {each.column: each.to_dict() for each in by}
+    notes = content["about"]["notes"]
+    content["about"]["notes"] = list(dict.fromkeys([*notes, *(each.note for each in by if each.note)]))
+
+
+def card_content(card: ClusterCard, with_texts: bool) -> dict[str, Any]:
+    """A cluster as the page shows it: no text is too long for a card."""
     told = card.to_dict(with_texts=with_texts)
     short = [_cut(text, LONGEST_TEXT) for text in told["representatives"]]
     borderline = [each | {"text": _cut(each["text"], LONGEST_TEXT)} for each in told["borderline"]]
     return told | {"representatives": short, "borderline": borderline}
 
 
-def _headline(content: Mapping[str, Any], cards: Sequence[ClusterCard]) -> list[str]:
+def headline(content: Mapping[str, Any]) -> list[str]:
     """What a reader should know first, in sentences."""
-    about = content["about"]
-    largest = max(cards, key=lambda card: card.summary.size)
-    sizes = [card.summary.size for card in cards]
+    about, cards = content["about"], content["clusters"]
+    largest = max(cards, key=lambda card: card["size"])
+    sizes = [card["size"] for card in cards]
     sentences = [
-        f"{about['rows']:,} texts in {about['clusters']:,} groups; the largest is “{largest.name}” "
-        f"({largest.summary.size:,}, {largest.summary.share:.0%}), the smallest has {min(sizes):,}."
+        f"{about['rows']:,} texts in {about['clusters']:,} groups; the largest is “{largest['name']}” "
+        f"({largest['size']:,}, {largest['share']:.0%}), the smallest has {min(sizes):,}."
     ]
     if about["unassigned"]:
         sentences.append(f"{about['unassigned']:,} rows are in no group.")
-    known = [card.stability for card in cards if card.stability is not None]
+    known = [card["stability"] for card in cards if card["stability"] is not None]
     if known:
         stable, shaky = sum(each >= 0.75 for each in known), sum(each < 0.5 for each in known)
         sentences.append(
@@ -151,7 +169,7 @@ def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:
 
 def _panel(panel: Panel) -> dict[str, str]:
     clusters, chosen = packed(panel.clusters, np.int32), packed(panel.chosen, np.int32)
-    return {"title": panel.title, **_places(panel.places), "cluster": clusters, "points": chosen}
+    return {"title": panel.title, **packed_places(panel.places), "cluster": clusters, "points": chosen}
 
 
 def _shortened(texts: Sequence[str]) -> list[str]:
@@ -164,7 +182,7 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _places(places: NDArray[np.float32]) -> dict[str, str]:
+def packed_places(places: NDArray[np.float32]) -> dict[str, str]:
     """Coordinates between -1 and 1, in 16 bits each."""
     scaled = np.clip(np.round(places * 32_000), -32_767, 32_767)
     return {"x": packed(scaled[:, 0], np.int16), "y": packed(scaled[:, 1], np.int16)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,15 +107,25 @@ def _draw_curves(picture: CurvePicture, figure: Figure) -> None:
     for axes in list(grid.flat)[len(picture.curves) :]:
         axes.axis("off")
     for axes, curve in zip(grid.flat, picture.curves, strict=False):
-        axes.plot(curve.x, curve.y, color=color_of(0), linewidth=1.2)
+        axes.plot(curve.x, curve.y, color=color_of(0), linewidth=1.2, marker="." if picture.spread else None)
         axes.set_title(_plain(curve.title), fontsize=9)
-        axes.set_xlabel("step")
+        axes.set_xlabel(_plain(picture.axis))
+        if picture.spread:
+            _spread_axis(axes, curve.x)
         axes.spines[["top", "right"]].set_visible(False)
         for name, step in picture.marks:
             axes.axvline(step, color="#999999", linestyle=":", linewidth=0.8)
-            axes.annotate(
-                _plain(name), (step, 1), xycoords=("data", "axes fraction"), fontsize=6, va="top", rotation=90
-            )
+            turned = {"fontsize": 8} if picture.spread else {"fontsize": 6, "rotation": 90}
+            axes.annotate(_plain(name), (step, 1), xycoords=("data", "axes fraction"), va="top", **turned)
+
+
+def _spread_axis(axes: Axes, numbers: Sequence[float]) -> None:
+    """Logarithmic, with plain whole numbers at a few places."""
+    axes.set_xscale("log")
+    round_numbers = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
+    shown = [number for number in round_numbers if numbers[0] <= number <= numbers[-1]] or [numbers[0], numbers[-1]]
+    axes.set_xticks(shown, [f"{number:g}" for number in shown])
+    axes.set_xticks([], minor=True)
 
 
 def _draw_bars(picture: BarPicture, figure: Figure) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -18,7 +18,7 @@ from coterie.errors import InputError, SettingError
 from coterie.report.shown import Shown
 from coterie.report.truth import truth_table
 
-Subject: TypeAlias = Literal["map", "curves", "sizes", "confusion", "stages", "similarity"]
+Subject: TypeAlias = Literal["map", "curves", "sizes", "confusion", "stages", "similarity", "k"]
 SUBJECTS: tuple[str, ...] = get_args(Subject)
 COLORS_BY = ("cluster", "label")
 # Characters of a text that is shown at its point.
@@ -57,11 +57,16 @@ class Curve:
 
 @dataclass(frozen=True)
 class CurvePicture:
-    """Curves in panels, with marks where stages begin."""
+    """Curves in panels, with marks where stages begin.
+
+    With ``spread``, a few points over a logarithmic axis: each is shown, and a mark is one of them.
+    """
 
     title: str
     curves: tuple[Curve, ...]
     marks: tuple[tuple[str, float], ...]
+    axis: str = "step"
+    spread: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,8 @@ def picture_of(runs: Sequence[Shown], subject: str, *, color: str = "cluster", s
     ----------
     subject:
         ``map``, ``curves`` (every loss term), ``sizes`` (of the clusters), ``confusion`` (true labels against
-        clusters), ``stages`` (maps of stored snapshots) or ``similarity`` (cosines between the clusters' means).
+        clusters), ``stages`` (maps of stored snapshots), ``similarity`` (cosines between the clusters' means) or ``k``
+        (why so many clusters, after ``-k auto``).
     color:
         Of a map: by ``cluster``, or by true ``label``, which must have been given.
     sample:
@@ -116,8 +122,24 @@ def picture_of(runs: Sequence[Shown], subject: str, *, color: str = "cluster", s
         "confusion": _confusion,
         "stages": _stages,
         "similarity": _similarity,
+        "k": _choice,
     }
     return draw[subject](runs[0])
+
+
+def choice_picture(choice: Mapping[str, Any]) -> CurvePicture:
+    """Every sign of every number of clusters that was tried, from ``choice_of_k`` of a ``run.json``."""
+    names = {"score": "sum of signs, which decides"} | {
+        name: f"{name} (counts {weight:g})" for name, weight in choice["weights"].items()
+    }
+    names.setdefault("gap", "gap (not counted)")
+    curves = []
+    for name, title in names.items():
+        points = [(each["k"], each[name]) for each in choice["candidates"] if each[name] is not None]
+        if points:
+            curves.append(Curve(title, *map(tuple, zip(*points, strict=True))))
+    title = f"{choice['k']} clusters chosen, from {choice['lowest']} to {choice['highest']}"
+    return CurvePicture(title, tuple(curves), ((str(choice["k"]), float(choice["k"])),), "clusters", spread=True)
 
 
 def color_of(group: int) -> tuple[float, float, float]:
@@ -196,6 +218,13 @@ def _similarity(run: Shown) -> TablePicture:
     units = unit_rows(run.centers)[:MOST_IN_TABLE]
     names = tuple(run.names[:MOST_IN_TABLE])
     return TablePicture("Cosines between the clusters' means", names, names, np.round(units @ units.T, 3))
+
+
+def _choice(run: Shown) -> CurvePicture:
+    choice = run.run.about.get("choice_of_k")
+    if choice is None:
+        raise InputError(f"{run.run.folder} has no choice to show: its number of clusters was given, not -k auto")
+    return choice_picture(choice)
 
 
 def _title(run: Shown) -> str:

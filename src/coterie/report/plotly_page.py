@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import require_extra
 from coterie.files import whole_file
-from coterie.report.pictures import BarPicture, CurvePicture, MapPicture, Picture, Points, color_of
+from coterie.report.pictures import BarPicture, Curve, CurvePicture, MapPicture, Picture, Points, color_of
 
 
 def write_page(picture: Picture, path: Path) -> None:
@@ -48,9 +48,16 @@ def plotly_figure(picture: Picture) -> Any:
             len(picture.curves), 1, subplot_titles=[_escaped(curve.title) for curve in picture.curves]
         )
         for line, curve in enumerate(picture.curves, start=1):
-            figure.add_trace(graph_objects.Scatter(x=curve.x, y=curve.y, showlegend=False), row=line, col=1)
-        for name, step in picture.marks:
+            mode = "lines+markers" if picture.spread else None
+            figure.add_trace(graph_objects.Scatter(x=curve.x, y=curve.y, mode=mode, showlegend=False), row=line, col=1)
+            # On a logarithmic axis Plotly puts the name of a line elsewhere: the point itself is marked.
+            for name, step in picture.marks if picture.spread else ():
+                if step in curve.x:
+                    figure.add_trace(_mark_trace(graph_objects, name, step, curve), row=line, col=1)
+        for name, step in () if picture.spread else picture.marks:
             figure.add_vline(x=step, line_dash="dot", annotation_text=_escaped(name))
+        if picture.spread:
+            figure.update_xaxes(type="log", title=_escaped(picture.axis))
         figure.update_layout(height=260 * len(picture.curves))
     elif isinstance(picture, BarPicture):
         names = [_escaped(name) for name in picture.names]
@@ -65,6 +72,18 @@ def plotly_figure(picture: Picture) -> Any:
         )
         figure.update_yaxes(autorange="reversed")
     return figure
+
+
+def _mark_trace(graph_objects: Any, name: str, step: float, curve: Curve) -> Any:
+    return graph_objects.Scatter(
+        x=[step],
+        y=[curve.y[curve.x.index(step)]],
+        mode="markers+text",
+        text=[_escaped(name)],
+        textposition="top center",
+        marker={"size": 11},
+        showlegend=False,
+    )
 
 
 def _point_trace(

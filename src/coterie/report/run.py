@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from coterie.errors import InputError
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.reading import column_names, read_columns
+from coterie.text.source import listed
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
@@ -75,12 +76,10 @@ def read_run(folder: Path, *, device: str = "auto") -> Run:
     """Read a run folder; its model is loaded onto ``device``."""
     from coterie.methods.persistence import load
 
-    if not (folder / RUN_FILE).is_file():
-        raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
-    about = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+    about = read_about(folder)
     model = load(folder, device=device)
     assignments = folder / ASSIGNMENTS_FILE
-    if "text" not in column_names(assignments):
+    if not holds_texts(folder):
         raise InputError(f"{assignments} holds no texts (--no-text): only the fit itself could show this run")
     columns = read_columns(assignments, ["cluster", "text"])
     clusters = _whole_numbers(columns["cluster"], folder)
@@ -89,6 +88,40 @@ def read_run(folder: Path, *, device: str = "auto") -> Run:
             f"{folder}/{ASSIGNMENTS_FILE} and the model beside it are not of one fit: their clusters differ; fit again"
         )
     return Run(folder, about, as_corpus([str(text or "") for text in columns["text"]], allow_empty=True), model)
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """``run.json`` of a run folder."""
+    if not (folder / RUN_FILE).is_file():
+        raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
+    return dict(json.loads((folder / RUN_FILE).read_text(encoding="utf-8")))
+
+
+def holds_texts(folder: Path) -> bool:
+    """Whether the texts lie in the run folder; ``coterie fit --no-text`` leaves them out."""
+    return "text" in column_names(folder / ASSIGNMENTS_FILE)
+
+
+def read_clusters(folder: Path) -> NDArray[np.int64]:
+    """The cluster of every row, from ``assignments.csv``."""
+    return _whole_numbers(read_columns(folder / ASSIGNMENTS_FILE, ["cluster"])["cluster"], folder)
+
+
+def read_kept(folder: Path, names: Sequence[str]) -> dict[str, list[object]]:
+    """Columns of the input that the fit kept (``--keep``), by the name they had there."""
+    kept = read_about(folder)["input"]["kept"]
+    assignments = folder / ASSIGNMENTS_FILE
+    # They come last, in this order, under their own names or one beside: ``cluster_input``.
+    header = column_names(assignments)
+    stored = dict(zip(kept, header[len(header) - len(kept) :], strict=True))
+    for name in names:
+        if name not in stored and name not in stored.values():
+            there = f"it kept {listed(kept)}" if kept else "it kept none"
+            raise InputError(
+                f"{folder}: the run has no column {name!r} (--by); {there} (coterie fit --keep keeps more)"
+            )
+    columns = read_columns(assignments, [stored.get(name, name) for name in names])
+    return {name: columns[stored.get(name, name)] for name in names}
 
 
 def _whole_numbers(cells: Sequence[object], folder: Path) -> NDArray[np.int64]:

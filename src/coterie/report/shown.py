@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from coterie.clustering.kmeans import centroids
 from coterie.report.cards import ClusterCard, build_cards, runner_ups
 from coterie.report.content import describe_clusters
+from coterie.report.language_names import KnownNames, with_names
 from coterie.report.projection import Kind, project, project_together
 from coterie.report.run import Run
 from coterie.report.stability import cluster_stability
@@ -143,7 +144,8 @@ class Shown:
     @cached_property
     def names(self) -> list[str]:
         """Of the clusters; told without the vectors."""
-        return [card.name for card in build_cards(self._summaries, self.texts, self.clusters, vectors=None)]
+        cards = build_cards(self._summaries, self.texts, self.clusters, vectors=None)
+        return [card.name for card in with_names(cards, self._given_names)]
 
     @cached_property
     def cards(self) -> list[ClusterCard]:
@@ -158,7 +160,13 @@ class Shown:
             runner_up=self.runner_up,
             stability=cluster_stability(self.vectors, self.clusters, len(self.centers), runs=repeats, seed=self.seed),
         )
-        return [replace(card, duplicates=share) for card, share in zip(cards, self._repeated, strict=True)]
+        counted = [replace(card, duplicates=share) for card, share in zip(cards, self._repeated, strict=True)]
+        return with_names(counted, self._given_names)
+
+    @property
+    def _given_names(self) -> dict[int, str]:
+        """Those that a language model gave."""
+        return KnownNames.read(self.run.folder).clusters
 
     @cached_property
     def _summaries(self) -> Sequence[ClusterSummary]:

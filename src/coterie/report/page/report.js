@@ -45,6 +45,44 @@ function fillGroups() {
       swatch(card.id), make("span", { text: card.name }), make("span", { class: "count", text: count(card.size) }))));
 }
 
+/** How a group's rows spread over a column's values. */
+function valueBars(column, counts) {
+  // Rare values stay short.
+  const most = Math.max(0.1, ...counts.values.flatMap((each) => [each.share, each.overall]));
+  const lines = counts.values.map((each) => {
+    const title = `${each.value}: ${count(each.count)} rows, ${percent(each.share)} of the group; ${percent(each.overall)} of all`;
+    return make("li", { title }, make("span", { class: "value", text: each.value, dir: "auto" }),
+      make("span", { class: "track", "aria-hidden": "true" }, make("span", { class: "fill", style: `width:${(100 * each.share / most).toFixed(1)}%` }),
+        make("span", { class: "usual", style: `left:${(100 * each.overall / most).toFixed(1)}%` })),
+      make("span", { class: "count", text: `${count(each.count)} · ×${each.lift >= 9.95 ? count(Math.round(each.lift)) : each.lift.toFixed(1)}` }));
+  });
+  return make("div", { class: "by" }, make("h4", { text: column }), make("ul", {}, ...lines), restOf(counts));
+}
+
+/** The same over time: a bar a bin, and a line for what an average group of its size would have. */
+function dateBars(column, counts) {
+  const all = Object.entries(data.by[column].dates), height = 44, width = 300, step = width / all.length;
+  const rows = all.map(([start]) => counts.dates[start] ?? 0), total = rows.reduce((a, b) => a + b, 0);
+  const everywhere = all.reduce((sum, [, n]) => sum + n, 0) || 1, usual = all.map(([, n]) => total * n / everywhere);
+  const most = Math.max(1, ...rows, ...usual), top = (n) => height - (height - 2) * n / most;
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${column}: ${count(total)} rows by ${counts.unit}`, preserveAspectRatio: "none" });
+  all.forEach(([start], i) => {
+    const bar = drawn("rect", { class: "fill", x: i * step + step * 0.08, width: step * 0.84, y: top(rows[i]), height: height - top(rows[i]) });
+    // The whole height answers to the pointer.
+    const hit = drawn("rect", { x: i * step, width: step, y: 0, height, "fill-opacity": 0 });
+    hit.append(drawn("title", {}, `${counts.unit} from ${start}: ${count(rows[i])} rows`));
+    svg.append(bar, hit);
+  });
+  if (all.length > 1) svg.append(drawn("polyline", { class: "usual-line", points: usual.map((n, i) => `${((i + 0.5) * step).toFixed(1)},${top(n).toFixed(1)}`).join(" ") }));
+  const ends = make("p", { class: "ends" }, make("span", { text: all[0][0] }), make("span", { text: `by ${counts.unit}` }), make("span", { text: all.length > 1 ? all.at(-1)[0] : "" }));
+  return make("div", { class: "by" }, make("h4", { text: column }), svg, ends, restOf(counts));
+}
+
+function restOf(counts) {
+  const told = [counts.other ? `${count(counts.other)} with ${counts.other_values === 1 ? "another value" : `${count(counts.other_values)} other values`}` : "", counts.empty ? `${count(counts.empty)} empty` : ""];
+  return make("p", { class: "soft", text: told.filter(Boolean).join("; ") });
+}
+
 function cardOf(card) {
   const marks = [["confidence", card.confidence, "how far the group is ahead of the next one, on average", 0],
     ["stability", card.stability, "how well it is found again when the clustering is repeated", 0.6],
@@ -53,10 +91,11 @@ function cardOf(card) {
   const told = marks.filter(([, value]) => value !== null && value !== undefined).map(([name, value, title, least]) =>
     make("div", { title, class: value < least ? "shaky" : "" }, make("b", { text: percent(value) }), name));
   const made = make("article", { class: "card", id: `group-${card.id}` },
-    make("header", {}, swatch(card.id), make("h3", { text: card.name }), make("span", { class: "count", text: `${count(card.size)} · ${percent(card.share)}` })),
+    make("header", {}, swatch(card.id), make("h3", { text: card.name, title: card.keyword_name ?? null }), make("span", { class: "count", text: `${count(card.size)} · ${percent(card.share)}` })),
     make("ul", { class: "words" }, ...card.keywords.map((text) => make("li", { text }))),
     make("ul", { class: "texts" }, ...card.representatives.map((text) => make("li", { text, dir: "auto" }))),
-    make("div", { class: "marks" }, ...told));
+    make("div", { class: "marks" }, ...told),
+    ...Object.entries(card.by ?? {}).map(([column, counts]) => (counts.kind === "dates" ? dateBars : valueBars)(column, counts)));
   if (card.borderline.length)
     made.append(make("details", {}, make("summary", { text: "Borderline texts" }), make("ul", { class: "texts" }, ...card.borderline.map((each) =>
       make("li", { dir: "auto" }, `${each.text} `, make("span", { class: "soft", text: clusters[each.runner_up] ? `→ ${clusters[each.runner_up].name}` : "" }))))));
@@ -152,6 +191,7 @@ function fillAbout() {
   const facts = { Texts: `${count(about.rows)} rows, ${count(about.distinct)} distinct`, Method: about.method, Encoder: about.encoder, Seed: about.seed, Version: `coterie ${about.version}` };
   for (const [name, value] of Object.entries(facts)) if (value !== null && value !== undefined) byId("facts").append(make("dt", { text: name }), make("dd", { text: String(value) }));
   byId("notes").append(...about.notes.map((text) => make("li", { text })));
+  if (Object.keys(data.by ?? {}).length) byId("notes").append(make("li", { text: "In the groups, ×2 says that a value is twice as common there as in all texts; marks and dashed lines stand where it would be as common." }));
   if (!about.with_texts) byId("notes").append(make("li", { text: "Made without the texts: names and keywords are made of their words." }));
 }
 

@@ -1,0 +1,111 @@
+"""``coterie report --name-with``: clusters named by a language model, once it is told what that sends and costs."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from coterie.errors import SettingError
+
+if TYPE_CHECKING:
+    from coterie.report.chat import Endpoint
+    from coterie.report.language_names import Answered, KnownNames, Question
+
+
+def check_options(name_with: str | None, model: str | None, name_clusters: str | None, yes: bool) -> None:
+    """Refuse options that miss their other half."""
+    if name_with is not None and not model:
+        raise SettingError("--name-with needs --model NAME: which model to ask")
+    given = {"--model": model is not None, "--name-clusters": name_clusters is not None, "--yes": yes}
+    for option, is_given in given.items():
+        if name_with is None and is_given:
+            raise SettingError(f"{option} needs --name-with URL: where to ask")
+
+
+def name_clusters(
+    folder: Path, url: str, model: str, given: str | None = None, *, yes: bool = False, with_texts: bool = True
+) -> None:
+    """Ask for the names of a run's clusters and keep them in its ``names.json``; what fails keeps its keywords."""
+    from coterie.cli.run_folder import read_cards
+    from coterie.report.chat import Endpoint, key_from_environment
+    from coterie.report.language_names import KnownNames, ask_all, parse_clusters, questions, settle, with_names
+
+    key, variable = key_from_environment()
+    endpoint = Endpoint(url, model, key)
+    # Questions are made of keyword names, so that they stay the same whatever was answered before.
+    cards = with_names(read_cards(folder), {})
+    asked = questions(cards, parse_clusters(given, cards), with_texts=with_texts)
+    known = KnownNames.read(folder)
+    if known.unreadable:
+        typer.echo("Note: names.json cannot be read as names and is made anew.", err=True)
+    if any(question.digest(model) not in known.answers for question in asked):
+        _confirm(_told_cost(asked, endpoint, known, variable), yes)
+    answers = _with_progress(ask_all(asked, endpoint, known, folder), len(asked))
+    own = {card.summary.id: card.name for card in cards}
+    named = {each.cluster: each.name for each in answers if each.name is not None}
+    earlier = dict(known.clusters)
+    known.clusters = settle(own, earlier | named)
+    known.write(folder)
+    _tell(answers, known.clusters, own)
+
+
+def _told_cost(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames, variable: str | None) -> str:
+    """What will be sent, to whom, and about what it costs."""
+    from coterie.report.language_names import cost
+
+    new = [question for question in asked if question.digest(endpoint.model) not in known.answers]
+    expected, at = cost(new), endpoint.host
+    texts = f"{expected.texts:,} texts of the run" if expected.texts else "keywords and no text of the run"
+    sentences = [
+        f"{expected.requests:,} requests to {endpoint.model}, about {expected.tokens_in:,} tokens in and "
+        f"{expected.tokens_out:,} out (a model that reasons first takes more)",
+        f"{texts} will be sent to {at}" + (f", with the key in {variable}" if variable else ", without a key"),
+    ]
+    if endpoint.in_the_open:
+        sentences.append(f"{at} is asked over http: others on the way can read it")
+    if len(new) < len(asked):
+        sentences.append(f"{len(asked) - len(new):,} names are known already")
+    return "; ".join(sentences)
+
+
+def _confirm(told: str, yes: bool) -> None:
+    if yes:
+        typer.echo(f"{told}.", err=True)
+    elif sys.stdin is not None and sys.stdin.isatty():
+        typer.echo(f"{told}.", err=True)
+        typer.confirm("Send it?", abort=True, err=True)
+    else:
+        raise SettingError(f"{told}. Nothing was sent: add --yes to send it")
+
+
+def _with_progress(answers: Iterator[Answered], n_asked: int) -> list[Answered]:
+    if not sys.stderr.isatty():
+        return list(answers)
+    with typer.progressbar(answers, length=n_asked, label="Asking for names", file=sys.stderr) as shown:
+        return list(shown)
+
+
+def _tell(answers: Sequence[Answered], names: Mapping[int, str], own: Mapping[int, str]) -> None:
+    """How many were named, and one line for each reason why others were not."""
+    reasons: defaultdict[str, list[int]] = defaultdict(list)
+    for each in answers:
+        if each.name is None:
+            reasons[each.problem or "no answer"].append(each.cluster)
+        elif names.get(each.cluster) != each.name:
+            reasons[f"“{each.name}” is the name of another cluster"].append(each.cluster)
+    n_named = len(answers) - sum(map(len, reasons.values()))
+    n_known = sum(each.was_known for each in answers)
+    typer.echo(
+        f"Named {n_named:,} of {len(answers):,} clusters" + (f" ({n_known:,} from names.json)." if n_known else ".")
+    )
+    for reason, clusters in reasons.items():
+        if len(clusters) == 1:
+            k = clusters[0]
+            typer.echo(f"Cluster {k} keeps “{names.get(k, own[k])}”: {reason}.")
+        else:
+            typer.echo(f"Clusters {', '.join(map(str, clusters))} keep their names: {reason}.")
