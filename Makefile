@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Neither command needs a model hub.
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test lint types unit test-browser readme clean
+.PHONY: demo test lint types unit test-browser readme docs clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --output demo-run --overwrite
@@ -19,6 +19,7 @@ lint: $(READY)
 	$(BIN)/python tools/readme_table.py --check
 	$(BIN)/python tools/performance_page.py --check
 	$(BIN)/python tools/benchmark_page.py --check
+	$(BIN)/python tools/docs_pages.py --check
 
 types: $(READY)
 	$(BIN)/mypy
@@ -37,6 +38,13 @@ readme: $(READY)
 	$(BIN)/python tools/readme_table.py
 	$(BIN)/python tools/performance_page.py
 	$(BIN)/python tools/benchmark_page.py
+	$(BIN)/python tools/docs_pages.py
+
+# The documentation as a site, in site/; see mkdocs.yml.
+docs: $(READY)
+	$(BIN)/python -m pip install -q -c constraints.txt "$$(grep '^zensical==' constraints.txt)"
+	$(BIN)/python tools/docs_pages.py
+	$(BIN)/python tools/docs_site.py
 
 # torch comes first and pinned: left to the resolver it would pull gigabytes of GPU packages on a CPU machine.
 $(READY): pyproject.toml constraints.txt

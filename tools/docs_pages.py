@@ -1,0 +1,269 @@
+"""Write the generated pages of the documentation: docs/methods/, docs/reference/.
+
+    python tools/docs_pages.py            write them
+    python tools/docs_pages.py --check    fail if they are not up to date
+
+Methods come from the registry and their docstrings, commands from the command line itself, Python names from the
+package, so none of them can drift.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from docs_command_line import command_line_page
+from docstring_markdown import Docstring, examples, inline, prose, table
+
+import coterie
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.contrastive import ContrastiveMethod
+from coterie.methods.encoding import EncoderMethod
+from coterie.methods.registry import METHODS, MethodInfo
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+GENERATED = ("methods", "reference")
+NOTE = "<!-- written by tools/docs_pages.py; do not edit -->"
+PAGES_OF_METHODS = {info.class_name: f"methods/{info.name}.md" for info in METHODS}
+# Classes that are not public have words a newcomer knows in place of their names.
+WORDS = {"EncoderMethod": "the encoder", "ContrastiveMethod": "views", "ClusteringMethod": "what every method has"}
+# What docstrings refer to that has a place on these pages.
+PLACES = {
+    **PAGES_OF_METHODS,
+    "EncoderMethod": "methods/index.md#the-encoder",
+    "ContrastiveMethod": "methods/index.md#views",
+    "ClusteringMethod": "methods/index.md#what-a-fitted-method-has",
+    "TrainingConfig": "reference/python.md#trainingconfig",
+    "Corpus": "reference/python.md#corpus",
+    "load": "reference/python.md#load",
+}
+CALLS = (
+    "fit",
+    "fit_predict",
+    "predict",
+    "assign",
+    "predict_proba",
+    "transform",
+    "cluster_topics",
+    "set_params",
+    "save_pretrained",
+)
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its path under docs/."""
+    made = {"methods/index.md": methods_page()}
+    made |= {f"methods/{info.name}.md": method_page(info) for info in METHODS}
+    return made | {"reference/cli.md": command_line_page(NOTE), "reference/python.md": python_page()}
+
+
+def joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+class Linker:
+    """Turns the dotted name of a role into a link from one page, or into code where it has no page."""
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+
+    def __call__(self, target: str) -> str:
+        name = target.split(".")[-1]
+        if name not in PLACES:
+            return f"`{name}`"
+        return f"[{WORDS.get(name, f'`{name}`')}]({self.to(PLACES[name])})"
+
+    def to(self, place: str) -> str:
+        page, _, anchor = place.partition("#")
+        folder, _, file = page.rpartition("/")
+        way = file if self.page.startswith(f"{folder}/") else f"../{page}"
+        return ("" if page == self.page else way) + (f"#{anchor}" if anchor else "")
+
+
+# --- methods ---
+
+
+def methods_page() -> str:
+    link = Linker("methods/index.md")
+    rows = ["| `--method` | what it does | trains the encoder |", "|---|---|---|"]
+    for info in METHODS:
+        trains = "yes" if info.trains_encoder else "no"
+        rows.append(f"| [`{info.name}`]({info.name}.md) | {info.summary} | {trains} |")
+    shared = "Parameters (stored by the subclasses' constructors)"
+    return joined(
+        "# Methods",
+        NOTE,
+        "A method is the way from texts to clusters. `--method NAME` chooses one; without it you get "
+        "[`sccl`](sccl.md). Try [`frozen`](frozen.md) first: it does not train, so it is quick, and it is what the "
+        "others have to beat.",
+        "\n".join(rows),
+        "Any setting in the tables of these pages goes on the command line as `--set name=value`, and those of "
+        "training as `--set training.name=value`.",
+        "## Settings that many methods share",
+        "### The encoder",
+        table(documented(EncoderMethod).sections[shared], link, "setting"),
+        "### Views",
+        "Contrastive methods learn from two versions of each text.",
+        table(documented(ContrastiveMethod).sections[shared], link, "setting"),
+        "## What a fitted method has",
+        table(documented(ClusteringMethod).sections["Attributes"], link, "attribute"),
+    )
+
+
+def method_page(info: MethodInfo) -> str:
+    target, link = info.load(), Linker(f"methods/{info.name}.md")
+    doc = documented(target)
+    needs = f"It needs a package more: `pip install 'coterie[{info.requires}]'`." if info.requires else ""
+    trains = "It trains the encoder on your texts." if info.trains_encoder else "It leaves the encoder as it is."
+    experiments = sorted(path.name for path in (ROOT / "experiments" / info.name).glob("*.yaml"))
+    parts = [
+        f"# {info.title}",
+        NOTE,
+        f"**{info.summary[0].upper()}{info.summary[1:]}.** {trains} {needs}".rstrip(),
+        f"```bash\ncoterie fit tickets.csv -k 20 --method {info.name} -o run\n```",
+        f"In Python it is `coterie.{info.class_name}`. The paper: {info.citation}.",
+        "## The idea",
+        inline(doc.summary, link),
+        *(inline(paragraph, link) for paragraph in doc.paragraphs),
+    ]
+    for name, lines in doc.sections.items():
+        if name == "Parameters":
+            parts += ["## Settings", table(lines, link, "setting", defaults(target)), training_part(target, link)]
+        elif name == "Attributes":
+            parts += ["## What it leaves behind", table(lines, link, "attribute")]
+        elif name == "Examples":
+            parts += ["## In Python", examples(lines)]
+        else:
+            parts += [f"## {name}", prose(lines, link)]
+    if experiments:
+        listed = ", ".join(f"`{name}`" for name in experiments)
+        parts += [
+            "## The paper's own settings",
+            f"In the repository, under `experiments/{info.name}/`, for `--config`: {listed}.",
+        ]
+    return joined(*parts)
+
+
+def training_part(target: type, link: Linker) -> str:
+    """What a method's training has other than the general defaults."""
+    parameter = inspect.signature(target).parameters.get("training")
+    if parameter is None:
+        return ""
+    general = coterie.TrainingConfig().get_params()
+    own = {name: value for name, value in parameter.default.get_params().items() if value != general[name]}
+    place = link.to(PLACES["TrainingConfig"])
+    if not own:
+        return f"Training has the [general defaults]({place})."
+    rows = "\n".join(
+        f"| `training.{name}` | `{shown(value)}` | `{shown(general[name])}` |" for name, value in own.items()
+    )
+    head = "| setting | here | in general |\n|---|---|---|"
+    return f"Its training differs from the [general defaults]({place}) in:\n\n{head}\n{rows}"
+
+
+def documented(thing: Any) -> Docstring:
+    return Docstring.parse(inspect.getdoc(thing) or "")
+
+
+def defaults(target: Any) -> dict[str, str]:
+    """Defaults as one would write them on the command line."""
+    found = {
+        name: f"`{shown(parameter.default)}`"
+        for name, parameter in inspect.signature(target).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+    # Those have options of their own, or too much to tell in a cell.
+    special = {"n_clusters": "`-k`", "random_state": f"{found['random_state']} (`--seed`)", "training": "see below"}
+    return found | special
+
+
+def shown(value: object) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- Python ---
+
+
+def python_page() -> str:
+    link = Linker("reference/python.md")
+    others = [name for name in coterie.__all__ if name not in PAGES_OF_METHODS and name != "__version__"]
+    rows = ["| class | what it does |", "|---|---|"]
+    rows += [f"| {link(info.class_name)} | {info.summary} |" for info in METHODS]
+    parts = [
+        "# Python",
+        NOTE,
+        "`import coterie` loads nothing heavy: names are loaded when first used. Methods keep scikit-learn's "
+        "conventions.",
+        "## Methods",
+        "\n".join(rows),
+        "Every method has:",
+    ]
+    for name in CALLS:
+        call = getattr(ClusteringMethod, name)
+        parts += [f"### {name}", signature(f"model.{name}", call), inline(documented(call).summary, link)]
+    parts += ["## Everything else"]
+    for name in others:
+        parts += named_part(name, getattr(coterie, name), link)
+    return joined(*parts)
+
+
+def named_part(name: str, thing: Any, link: Linker) -> list[str]:
+    doc = documented(thing)
+    parts = [f"### {name}"]
+    if not (isinstance(thing, type) and issubclass(thing, Exception)):
+        parts.append(signature(f"coterie.{name}", thing))
+    parts += [inline(doc.summary, link), *(inline(paragraph, link) for paragraph in doc.paragraphs)]
+    for section, heading in (("Parameters", "parameter"), ("Attributes", "attribute")):
+        if section in doc.sections:
+            parts.append(table(doc.sections[section], link, heading))
+    return parts
+
+
+def signature(name: str, thing: Any) -> str:
+    """How to call it, a parameter a line where one line would be long."""
+    sign = inspect.signature(thing)
+    # Dataclasses show a factory by its address otherwise.
+    empty = inspect.Parameter.empty
+    parameters = [
+        each.replace(default=empty) if "factory" in repr(each.default) else each
+        for each in sign.parameters.values()
+        if each.name not in {"self", "y"}
+    ]
+    listed: list[str] = []
+    for each in parameters:
+        if each.kind is each.KEYWORD_ONLY and "*" not in listed:
+            listed.append("*")
+        annotation = "" if each.annotation is empty else f": {each.annotation!s}"
+        default = "" if each.default is empty else f" = {each.default!r}"
+        stars = {each.VAR_KEYWORD: "**", each.VAR_POSITIONAL: "*"}.get(each.kind, "")
+        listed.append(f"{stars}{each.name}{annotation}{default}")
+    back = "" if sign.return_annotation in {empty, "None", None} else f" -> {sign.return_annotation}"
+    line = f"{name}({', '.join(listed)}){back}"
+    if len(line) > 100:
+        line = f"{name}(\n" + "".join(f"    {each},\n" for each in listed) + f"){back}"
+    return f"```text\n{line}\n```"
+
+
+def main() -> None:
+    made = pages()
+    there = {str(path.relative_to(DOCS)) for folder in GENERATED for path in (DOCS / folder).glob("*.md")}
+    if "--check" in sys.argv[1:]:
+        stale = [page for page, text in made.items() if page not in there or (DOCS / page).read_text("utf-8") != text]
+        stale += sorted(there - made.keys())
+        if stale:
+            sys.exit(f"docs/ is not up to date ({', '.join(stale)}): run `make readme`")
+        return
+    for page in sorted(there - made.keys()):
+        (DOCS / page).unlink()
+    for page, text in made.items():
+        (DOCS / page).parent.mkdir(exist_ok=True)
+        (DOCS / page).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
