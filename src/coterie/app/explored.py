@@ -18,7 +18,7 @@ from coterie.edits.replay import Edited, dense, replay
 from coterie.errors import InputError
 from coterie.report.data import packed, packed_places
 from coterie.report.map_file import StoredMap, read_map, write_map
-from coterie.report.run import ASSIGNMENTS_FILE, RUN_FILE
+from coterie.report.run import ASSIGNMENTS_FILE, RUN_FILE, fitted_column
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.reading import column_names, read_columns
 
@@ -60,7 +60,7 @@ class Explored:
         self.about = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
         self.columns = read_columns(assignments, columns)
         self.corpus: Corpus = as_corpus([str(text or "") for text in self.columns["text"]], allow_empty=True)
-        self.fitted = np.array([int(str(cell)) for cell in self.columns["cluster"]], dtype=np.int64)
+        self.fitted = np.array([int(str(cell)) for cell in self.columns[fitted_column(columns)]], dtype=np.int64)
         self.confidence = np.array([float(str(cell)) for cell in self.columns["confidence"]])
         self._cards = json.loads((folder / "clusters.json").read_text(encoding="utf-8"))["clusters"]
         self._log = EditLog(folder)

@@ -19,7 +19,7 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
 }
 # Columns of assignments.csv that are told anew.
-TOLD_ANEW = ("row", "cluster", "confidence", "text")
+TOLD_ANEW = ("row", "cluster", "best_guess", "confidence", "text")
 
 
 def export(explored: Explored, form: str) -> bytes:

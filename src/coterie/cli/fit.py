@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import By, Device, IdColumn, Keep, NoText, OverwriteRun, RunOutput, Sample, TextColumn
+from coterie.cli.options import (
+    By,
+    Device,
+    IdColumn,
+    Keep,
+    MinConfidence,
+    NoText,
+    OverwriteRun,
+    RunOutput,
+    Sample,
+    TextColumn,
+)
 
 if TYPE_CHECKING:
     from coterie.choosing import ChosenK
@@ -49,6 +60,7 @@ def fit(
         typer.Option("--config", help="Settings from a file: YAML, an experiment file, or a run's run.json."),
     ] = None,
     snapshots: Annotated[int, typer.Option(help="Keep embeddings and labels every so many epochs.")] = 0,
+    min_confidence: MinConfidence = 0.0,
     no_text: NoText = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make report.html, the run as a page.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
@@ -62,6 +74,8 @@ def fit(
     `coterie fit answers.parquet -k 12 --text-column answer --id-column respondent --keep age,country -o run`
 
     `coterie fit tickets.csv -k 20 --by product,opened -o run`
+
+    `coterie fit tickets.csv -k 20 --min-confidence 0.2 -o run`
 
     `coterie fit tickets.csv -k auto --k-range 5-60 -o run`
 
@@ -135,6 +149,7 @@ def fit(
         with_texts=not no_text,
         by=counted_by,
         choice=choice,
+        min_confidence=min_confidence,
     )
 
 
@@ -152,6 +167,7 @@ def run(
     with_texts: bool = True,
     by: Sequence[str] = (),
     choice: ChosenK | None = None,
+    min_confidence: float = 0.0,
 ) -> Run:
     """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
     from coterie.cli.choose import draw_choice
@@ -184,7 +200,8 @@ def run(
         )
         clock.lap("describing")
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
-            AssignmentWriter(stream, corpus, with_texts=with_texts).write(corpus, model.labels_, model.confidence_)
+            writer = AssignmentWriter(stream, corpus, with_texts=with_texts, min_confidence=min_confidence)
+            writer.write(corpus, model.labels_, model.confidence_)
         clock.lap("writing")
         cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=model.confidence_)
         counted = [break_down(name, corpus.columns[name], model.labels_) for name in by]
@@ -204,6 +221,8 @@ def run(
                 "kept": list(corpus.columns),
             },
             "by": list(by),
+            "min_confidence": min_confidence,
+            "abstained": writer.abstained,
             "rows": len(corpus),
             "distinct_texts": len(corpus.distinct),
             "empty_rows": int(corpus.empty.sum()),
@@ -225,6 +244,11 @@ def run(
         print_clusters(summaries)
         for note in [*model.notes_, *(each.note for each in counted if each.note)]:
             typer.echo(f"Note: {note}.")
+        if writer.abstained:
+            typer.echo(
+                f"{writer.abstained:,} rows ({writer.abstained / len(corpus):.0%}) are below a confidence of "
+                f"{min_confidence:g} and stay unassigned in assignments.csv; the clusters are described with all."
+            )
         typer.echo(
             f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "
             f"in {time.perf_counter() - began:.0f} s."

@@ -17,6 +17,15 @@ Keep = Annotated[
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NoText = Annotated[bool, typer.Option("--no-text", help="Leave the texts themselves out of what is written.")]
+MinConfidence = Annotated[
+    float,
+    typer.Option(
+        "--min-confidence",
+        min=0.0,
+        max=1.0,
+        help="Leave texts below it unassigned: cluster -1, status abstained, the best guess beside.",
+    ),
+]
 RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")]
 OverwriteRun = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.")]
 By = Annotated[

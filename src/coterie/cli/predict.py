@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, NoText, TextColumn
+from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
 CHUNK_ROWS = 8_192
@@ -24,6 +24,7 @@ def predict(
     id_column: IdColumn = None,
     keep: Keep = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output file.")] = False,
+    min_confidence: MinConfidence = 0.0,
     no_text: NoText = False,
     device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
@@ -70,9 +71,9 @@ def predict(
     model = load(run, device=device)
     edits = read_edits(run)
     rows = empty = cut = 0
+    writer: AssignmentWriter | None = None
     show_count = not quiet and sys.stderr.isatty()
     with whole_file(output) as stream:
-        writer: AssignmentWriter | None = None
         for corpus in chunks:
             answer = model.assign(corpus)
             labels, confidence = answer.labels, answer.confidence
@@ -80,7 +81,7 @@ def predict(
                 labels, placed = apply_to_new(edits.active, corpus.texts, labels, model.transform)
                 # Where a person has put the very text, nothing is in doubt.
                 confidence = np.where(placed, 1.0, confidence)
-            writer = writer or AssignmentWriter(stream, corpus, with_texts=not no_text)
+            writer = writer or AssignmentWriter(stream, corpus, with_texts=not no_text, min_confidence=min_confidence)
             writer.write(corpus, labels, confidence)
             cut += answer.n_truncated
             rows += len(corpus)
@@ -91,6 +92,10 @@ def predict(
         typer.echo("", err=True)
     if not quiet:
         typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))
+        if writer is not None and writer.abstained:
+            typer.echo(
+                f"{writer.abstained:,} of them are below a confidence of {min_confidence:g} and stay unassigned."
+            )
         if edits.active:
             typer.echo(f"As corrected by {len(edits.active):,} edits in {run / EDITS_FILE}.")
         for note in edits.notes:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from coterie.errors import InputError
+from coterie.report.run import BEST_GUESS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 RUN_FILE, CLUSTERS_FILE = "run.json", "clusters.json"
 # Rows formatted at a time.
 WRITTEN_AT_A_TIME = 8_192
-OWN_COLUMNS = ("row", "id", "cluster", "confidence", "status", "text")
+OWN_COLUMNS = ("row", "id", "cluster", BEST_GUESS, "confidence", "status", "text")
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -49,14 +50,25 @@ def check_free_for_run(path: Path, overwrite: bool) -> None:
 class AssignmentWriter:
     """Rows of ``assignments.csv``: row (from 1), id (if any), cluster, confidence, status, text, kept columns.
 
-    ``with_texts=False`` leaves the texts out.
+    ``with_texts=False`` leaves the texts out. Texts with a confidence below ``min_confidence`` stay unassigned (cluster
+    -1, status ``abstained``); where that can be, a column tells the cluster each text would be in.
+
+    Attributes
+    ----------
+    abstained:
+        How many rows were left unassigned so.
     """
 
-    def __init__(self, stream: IO[str], corpus: Corpus, *, with_texts: bool = True) -> None:
+    def __init__(
+        self, stream: IO[str], corpus: Corpus, *, with_texts: bool = True, min_confidence: float = 0.0
+    ) -> None:
+        self.abstained = 0
+        self._least = min_confidence
         self._has_ids = corpus.id_column is not None
         self._with_texts = with_texts
         self._kept = list(corpus.columns)
-        left_out = {name for name, there in (("id", self._has_ids), ("text", with_texts)) if not there}
+        there = {"id": self._has_ids, "text": with_texts, BEST_GUESS: min_confidence > 0}
+        left_out = {name for name, is_there in there.items() if not is_there}
         own = [name for name in OWN_COLUMNS if name not in left_out]
         taken = {*OWN_COLUMNS, *self._kept}
         header = list(own)
@@ -74,14 +86,21 @@ class AssignmentWriter:
     def write(self, corpus: Corpus, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> None:
         for begin in range(0, len(corpus), WRITTEN_AT_A_TIME):
             some = slice(begin, begin + WRITTEN_AT_A_TIME)
-            texts = corpus.texts[some]
+            texts, guesses = corpus.texts[some], labels[some].tolist()
+            weak = (confidence[some] < self._least) & (labels[some] >= 0)
+            self.abstained += int(weak.sum())
+            clusters, status = guesses, corpus.status[some]
+            if self._least > 0:
+                clusters = [-1 if left else guess for guess, left in zip(guesses, weak, strict=True)]
+                status = tuple("abstained" if left else each for each, left in zip(status, weak, strict=True))
             self._write(
                 zip(
                     range(self._rows + 1, self._rows + 1 + len(texts)),
                     *([corpus.row_ids[some]] if self._has_ids else []),
-                    labels[some].tolist(),
+                    clusters,
+                    *([guesses] if self._least > 0 else []),
                     [f"{each:.4f}" for each in confidence[some].tolist()],
-                    corpus.status[some],
+                    status,
                     *([texts] if self._with_texts else []),
                     *(corpus.columns[name][some] for name in self._kept),
                     strict=True,

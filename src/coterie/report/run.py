@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.types import ClusterSummary
 
+# The cluster of a text whose confidence was too low to assign it; the column is there where any could be.
+BEST_GUESS = "best_guess"
 RUN_FILE, ASSIGNMENTS_FILE, SNAPSHOTS = "run.json", "assignments.csv", "snapshots"
 
 
@@ -81,8 +83,8 @@ def read_run(folder: Path, *, device: str = "auto") -> Run:
     assignments = folder / ASSIGNMENTS_FILE
     if not holds_texts(folder):
         raise InputError(f"{assignments} holds no texts (--no-text): only the fit itself could show this run")
-    columns = read_columns(assignments, ["cluster", "text"])
-    clusters = _whole_numbers(columns["cluster"], folder)
+    columns = read_columns(assignments, ["text"])
+    clusters = read_clusters(folder)
     if not np.array_equal(clusters, model.labels_):
         raise InputError(
             f"{folder}/{ASSIGNMENTS_FILE} and the model beside it are not of one fit: their clusters differ; fit again"
@@ -103,8 +105,14 @@ def holds_texts(folder: Path) -> bool:
 
 
 def read_clusters(folder: Path) -> NDArray[np.int64]:
-    """The cluster of every row, from ``assignments.csv``."""
-    return _whole_numbers(read_columns(folder / ASSIGNMENTS_FILE, ["cluster"])["cluster"], folder)
+    """The cluster of every row, from ``assignments.csv``; the best guess where it was left unassigned."""
+    column = fitted_column(column_names(folder / ASSIGNMENTS_FILE))
+    return _whole_numbers(read_columns(folder / ASSIGNMENTS_FILE, [column])[column], folder)
+
+
+def fitted_column(names: Sequence[str]) -> str:
+    """The column of ``assignments.csv`` that tells the clusters with no text left unassigned for its confidence."""
+    return BEST_GUESS if BEST_GUESS in names else "cluster"
 
 
 def read_kept(folder: Path, names: Sequence[str]) -> dict[str, list[object]]:

@@ -148,12 +148,12 @@ function edit(asked, doing = "") {
 }
 
 function placedEntry(each) {
-  const most = Math.max(0.02, ...each.words.map((word) => Math.abs(word.matters)));
+  const most = Math.max(1e-4, ...each.words.map((word) => word.matters));
   const text = make("p", { dir: "auto" });
   if (!each.words.length) text.append(each.text);
   for (const word of each.words) {
     const much = Math.max(0, word.matters) / most;
-    text.append(much > 0.15 ? make("mark", { style: `--much:${much.toFixed(2)}`, title: `without it: ${percent(word.matters)} less`, text: word.word }) : word.word, " ");
+    text.append(much > 0.2 ? make("mark", { style: `--much:${much.toFixed(2)}`, title: `without it: ${percent(word.matters)} less`, text: word.word }) : word.word, " ");
   }
   const where = make("p", {}, "→ ", swatch(each.cluster), " ", make("button", { type: "button", text: each.name, onclick: () => choose(each.cluster) }),
     make("span", { class: "told", text: each.by_hand ? " put there by hand" : ` confidence ${percent(each.confidence)}${each.runner_up ? `, then ${each.runner_up}` : ""}` }));
