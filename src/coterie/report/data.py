@@ -83,6 +83,7 @@ def build_report(
         },
         "coverage": coverage(model.confidence_, model.labels_, labels),
         "curves": shown.curves,
+        "choice": run.about.get("choice_of_k"),
         "trained": None if run.initial_labels is None else _trained(shown, with_texts),
         "stages": [_panel(panel) for panel in shown.stages],
         "truth": None if labels is None else truth_table(labels, model.labels_),

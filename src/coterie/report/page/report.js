@@ -148,7 +148,7 @@ function lineChart(title, lines, { marks = [], x = "", y = "", yFrom = null, yTo
   const py = (value) => height - bottom - (height - bottom - top) * (y1 > y0 ? (value - y0) / (y1 - y0) : 0.5);
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
   svg.append(drawn("line", { class: "axis", x1: left, y1: height - bottom, x2: width - right, y2: height - bottom }), drawn("line", { class: "axis", x1: left, y1: top, x2: left, y2: height - bottom }));
-  const short = (value) => Math.abs(value) >= 1000 ? count(Math.round(value)) : String(Number(value.toPrecision(3)));
+  const short = (value) => Math.abs(value) >= 1000 ? count(Math.round(value)) : String(Number(value.toPrecision(Math.abs(value) < 0.01 ? 1 : 3)));
   svg.append(drawn("text", { x: left - 4, y: top + 8, "text-anchor": "end" }, short(y1)), drawn("text", { x: left - 4, y: height - bottom, "text-anchor": "end" }, short(y0)),
     drawn("text", { x: left, y: height - bottom + 14 }, short(x0)), drawn("text", { x: width - right, y: height - bottom + 14, "text-anchor": "end" }, short(x1)),
     drawn("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, x));
@@ -163,6 +163,19 @@ function fillCurves() {
   const many = data.curves.stages.length > 1;
   const marks = many ? data.curves.stages.map((stage) => ({ at: stage.step, name: stage.name })) : [];
   for (const [name, line] of Object.entries(data.curves.terms)) byId("curve-panels").append(lineChart(name.replaceAll("_", " "), [{ points: line }], { marks, x: "step" }));
+}
+
+/** The numbers of groups that were tried, and what spoke for each. */
+function fillChoice() {
+  const choice = data.choice;
+  if (!choice) return;
+  byId("choice").hidden = false;
+  byId("choice-body").append(...choice.why.map((text) => make("p", { text: `${text[0].toUpperCase()}${text.slice(1)}.` })));
+  const titles = { score: "sum of the signs, which decides", stability: "stability under resampling", silhouette: "silhouette", neighbours: "neighbours kept together", words: "texts with like words kept together", gap: "gap (shown, not counted)" };
+  for (const [name, title] of Object.entries(titles)) {
+    const line = choice.candidates.filter((each) => each[name] !== null).map((each) => [each.k, each[name]]);
+    if (line.length > 1) byId("choice-panels").append(lineChart(title, [{ points: line }], { marks: [{ at: choice.k, name: String(choice.k) }], x: "groups" }));
+  }
 }
 
 function fillCoverage() {
@@ -225,6 +238,7 @@ byId("card-list").append(...clusters.filter((card) => card.size).map(cardOf));
 fillTrained();
 if (data.stages.length) { byId("stages").hidden = false; byId("stage-panels").append(...data.stages.map(panel)); }
 fillCurves();
+fillChoice();
 fillCoverage();
 fillTruth();
 fillAbout();
