@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.clustering.kmeans import unit_rows
 from coterie.edits.kinds import NOISE, Edit
 from coterie.edits.log import EditLog, Edits
 from coterie.edits.replay import Edited, dense, replay
 from coterie.errors import InputError
 from coterie.report.data import packed, packed_places
 from coterie.report.map_file import StoredMap, read_map, write_map
-from coterie.report.run import ASSIGNMENTS_FILE, RUN_FILE, fitted_column
+from coterie.report.run import ASSIGNMENTS_FILE, fitted_column, read_about, read_told_clusters, whole_numbers
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.reading import column_names, read_columns
 
@@ -49,20 +51,18 @@ class Explored:
     """A run folder, opened. Nothing heavy is loaded until a text has to be embedded."""
 
     def __init__(self, folder: Path, *, device: str = "auto") -> None:
-        if not (folder / RUN_FILE).is_file():
-            raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
+        self.about = read_about(folder)
         assignments = folder / ASSIGNMENTS_FILE
         columns = column_names(assignments)
         if "text" not in columns:
             raise InputError(f"{assignments} holds no texts (--no-text): there is nothing to explore")
         self.folder = folder
         self.device = device
-        self.about = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
         self.columns = read_columns(assignments, columns)
         self.corpus: Corpus = as_corpus([str(text or "") for text in self.columns["text"]], allow_empty=True)
-        self.fitted = np.array([int(str(cell)) for cell in self.columns[fitted_column(columns)]], dtype=np.int64)
+        self.fitted = whole_numbers(self.columns[fitted_column(columns)], folder)
         self.confidence = np.array([float(str(cell)) for cell in self.columns["confidence"]])
-        self._cards = json.loads((folder / "clusters.json").read_text(encoding="utf-8"))["clusters"]
+        self._cards = read_told_clusters(folder)
         self._log = EditLog(folder)
         self.lock = RLock()
         self._reload()
@@ -86,12 +86,16 @@ class Explored:
     @property
     def has_map(self) -> bool:
         """Whether a map was made before."""
-        return read_map(self.folder, len(self.corpus)) is not None
+        return "map" in vars(self) or self._left_map is not None
+
+    @cached_property
+    def _left_map(self) -> StoredMap | None:
+        return read_map(self.folder, len(self.corpus))
 
     @cached_property
     def map(self) -> StoredMap:
         """Its map: as the report left it, or made now, which takes as long as embedding the texts."""
-        found = read_map(self.folder, len(self.corpus))
+        found = self._left_map
         if found is None:
             from coterie.report.run import read_run
             from coterie.report.shown import Shown
@@ -100,6 +104,11 @@ class Explored:
             self.__dict__["model"] = run.model
             found = write_map(self.folder, Shown(run))
         return found
+
+    @cached_property
+    def map_directions(self) -> NDArray[np.float32]:
+        """The vectors of the map's texts, each of length 1."""
+        return np.asarray(unit_rows(self.map.vectors), dtype=np.float32)
 
     @cached_property
     def _lowered(self) -> list[str]:
@@ -208,32 +217,28 @@ class Explored:
 
     def edit(self, edit: Edit, seen: int) -> None:
         """Keep an edit of somebody who had seen so many lines of the log."""
-        with self.lock:
-            self._catch_up(seen)
+        with self._written(seen) as log:
             self.state.check(edit)
-            try:
-                self._log.append(edit, seen=seen)
-            finally:
-                self._reload()
+            log.append(edit, seen=seen)
 
     def step_back(self, seen: int) -> None:
-        with self.lock:
-            try:
-                self._log.undo(seen=seen)
-            finally:
-                self._reload()
+        with self._written(seen) as log:
+            log.undo(seen=seen)
 
     def step_forward(self, seen: int) -> None:
+        with self._written(seen) as log:
+            log.redo(seen=seen)
+
+    @contextmanager
+    def _written(self, seen: int) -> Iterator[EditLog]:
+        """The log, to write to; the state is as the log is before and after, whoever else has written."""
         with self.lock:
+            if self.edits.lines != seen:
+                self._reload()
             try:
-                self._log.redo(seen=seen)
+                yield self._log
             finally:
                 self._reload()
-
-    def _catch_up(self, seen: int) -> None:
-        """Another explorer may have written since; then the edit is refused by the log, not by a state that is old."""
-        if self.edits.lines != seen:
-            self._reload()
 
 
 def _told(edit: Edit, state: Edited) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from coterie.app.explored import Explored
 from coterie.errors import InputError
+from coterie.report.run import BEST_GUESS
 
 MEDIA = {
     "csv": "text/csv; charset=utf-8",
@@ -19,7 +20,7 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
 }
 # Columns of assignments.csv that are told anew.
-TOLD_ANEW = ("row", "cluster", "best_guess", "confidence", "text")
+TOLD_ANEW = ("row", "cluster", BEST_GUESS, "confidence", "text")
 
 
 def export(explored: Explored, form: str) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.app.explored import Explored
+from coterie.clustering.kmeans import unit_rows
 from coterie.edits.replay import apply_to_new
 from coterie.errors import InputError
 
@@ -59,9 +60,7 @@ def _examples(explored: Explored, texts: Sequence[str]) -> list[list[dict[str, A
     stored = explored.map
     if not stored.exact:
         return [[] for _ in texts]
-    vectors = np.asarray(explored.model.transform(list(texts)), dtype=np.float32)
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    alike = unit @ (stored.vectors / np.maximum(np.linalg.norm(stored.vectors, axis=1, keepdims=True), 1e-12)).T
+    alike = unit_rows(np.asarray(explored.model.transform(list(texts)), dtype=np.float32)) @ explored.map_directions.T
     nearest = np.argsort(-alike, axis=1)[:, :EXAMPLES]
     return [
         [{**explored.text(int(stored.rows[point])), "cosine": round(float(alike[i, point]), 3)} for point in points]
@@ -70,9 +69,9 @@ def _examples(explored: Explored, texts: Sequence[str]) -> list[list[dict[str, A
 
 
 def _words(model: Any, text: str, label: int, probability: float) -> list[dict[str, Any]]:
-    words = text.split()[:MOST_WORDS]
-    rest = text.split()[MOST_WORDS:]
-    if len(words) + len(rest) < 2:
+    given = text.split()
+    words, rest = given[:MOST_WORDS], given[MOST_WORDS:]
+    if len(given) < 2:
         return []
     without = [" ".join([*words[:i], *words[i + 1 :], *rest]) for i in range(len(words))]
     fell = probability - model.predict_proba(without)[:, label]

@@ -46,7 +46,7 @@ def explore(
     listening = listen(host, port)
     if not explored.has_map:
         typer.echo("Making the map first (the report would have left it) ...", err=True)
-    explored.overview()
+    _ = explored.map  # made before anybody looks
     bound = listening.getsockname()[1]
     names = {*LOOPBACK, host} if host in LOOPBACK else {*LOOPBACK, host, socket.gethostname(), socket.getfqdn()}
     address = f"http://{f'[{host}]' if ':' in host else host}:{bound}/"

@@ -110,11 +110,12 @@ def breakdowns_of(folder: Path, columns: Sequence[str]) -> list[Breakdown]:
 
 def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
     """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
-    from coterie.cli.run_folder import CLUSTERS_FILE, read_cards, update_cards
+    from coterie.cli.run_folder import read_cards, update_cards
     from coterie.files import whole_file
     from coterie.report.breakdown import with_breakdowns
     from coterie.report.language_names import KnownNames, with_names
     from coterie.report.retelling import retell
+    from coterie.report.run import CLUSTERS_FILE
 
     cards = with_names(read_cards(folder), KnownNames.read(folder).clusters)
     cards = with_breakdowns(cards, counted) if counted else cards

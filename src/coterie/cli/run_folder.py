@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from coterie.errors import InputError
-from coterie.report.run import BEST_GUESS
+from coterie.report.run import BEST_GUESS, CLUSTERS_FILE, RUN_FILE, read_told_clusters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from coterie.report.cards import ClusterCard
     from coterie.text.corpus import Corpus
 
-RUN_FILE, CLUSTERS_FILE = "run.json", "clusters.json"
 # Rows formatted at a time.
 WRITTEN_AT_A_TIME = 8_192
 OWN_COLUMNS = ("row", "id", "cluster", BEST_GUESS, "confidence", "status", "text")
@@ -134,7 +133,7 @@ def read_cards(folder: Path) -> list[ClusterCard]:
     from coterie.report.cards import ClusterCard
 
     try:
-        return [ClusterCard.from_dict(told) for told in _told_clusters(folder)]
+        return [ClusterCard.from_dict(told) for told in read_told_clusters(folder)]
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder / CLUSTERS_FILE} does not tell of clusters as a fit does: {error!r}") from error
 
@@ -145,17 +144,9 @@ def update_cards(folder: Path, cards: Iterable[ClusterCard]) -> None:
     from coterie.report.retelling import told_anew
 
     by_id = {card.summary.id: card for card in cards}
-    told = [told_anew(each, by_id[each["id"]]) for each in _told_clusters(folder)]
+    told = [told_anew(each, by_id[each["id"]]) for each in read_told_clusters(folder)]
     with whole_file(folder / CLUSTERS_FILE) as stream:
         stream.write(json.dumps({"clusters": told}, indent=2, ensure_ascii=False) + "\n")
-
-
-def _told_clusters(folder: Path) -> list[dict[str, Any]]:
-    try:
-        told = json.loads((folder / CLUSTERS_FILE).read_text(encoding="utf-8"))["clusters"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / CLUSTERS_FILE} cannot be read: {error}") from error
-    return list(told)
 
 
 def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "numpy")) -> dict[str, str]:

@@ -29,10 +29,10 @@ class Edited:
         Of the clusters that there are, by id.
     next_id:
         The id of the next new cluster; ids are never used twice.
-    gone:
-        What became of clusters that are no more, by id.
     moved:
         Which rows a person put where they are.
+    gone:
+        What became of clusters that are no more, by id.
     notes:
         Edits that could not be applied, and why.
     """
@@ -41,8 +41,8 @@ class Edited:
     names: dict[int, str]
     keywords: dict[int, list[str]]
     next_id: int
+    moved: NDArray[np.bool_]
     gone: dict[int, str] = field(default_factory=dict)
-    moved: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     notes: list[str] = field(default_factory=list)
 
     def check(self, edit: Edit) -> None:
@@ -93,11 +93,7 @@ class Edited:
             # In turn, so that each of the merged clusters is heard.
             in_turn = [words[i] for i in range(max(map(len, lists))) for words in lists if i < len(words)]
             self.keywords[edit.to] = list(dict.fromkeys(in_turn))[:10]
-            if edit.name:
-                self.names[edit.to] = edit.name
-        became = (
-            "it was marked as noise" if edit.to == NOISE else f"it was merged into {self.names[int(edit.to or 0)]!r}"
-        )
+        became = "it was marked as noise" if edit.to == NOISE else f"it was merged into {self.names[edit.to]!r}"
         for cluster in others:
             self._remove(cluster, became)
 
@@ -160,6 +156,8 @@ def apply_to_new(
     """
     found = labels.copy()
     placed = np.zeros(len(found), dtype=bool)
+    # Two texts that differ in spaces around them are one.
+    stripped = [text.strip() for text in texts] if any(edit.kind == "move" for edit in edits) else []
     for edit in edits:
         if edit.kind == "merge":
             found[np.isin(found, edit.clusters)] = edit.to
@@ -170,8 +168,8 @@ def apply_to_new(
                 centers = np.array([part.center for part in edit.parts])
                 found[rows] = ids[nearest_part([texts[row] for row in rows.tolist()], centers, transform)]
         elif edit.kind == "move":
-            known = {_same(text) for text in edit.texts}
-            rows = np.array([row for row, text in enumerate(texts) if _same(text) in known], dtype=np.int64)
+            known = {text.strip() for text in edit.texts}
+            rows = np.array([row for row, text in enumerate(stripped) if text in known], dtype=np.int64)
             # An empty text is in no cluster, whatever is done.
             rows = rows[labels[rows] >= 0]
             found[rows] = edit.to
@@ -202,8 +200,3 @@ def dense(vectors: Any) -> NDArray[np.float64]:
     from scipy.sparse import issparse
 
     return np.asarray(vectors.toarray() if issparse(vectors) else vectors, dtype=np.float64)
-
-
-def _same(text: str) -> str:
-    """Two texts that differ in spaces around them are one."""
-    return text.strip()

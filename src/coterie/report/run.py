@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The cluster of a text whose confidence was too low to assign it; the column is there where any could be.
 BEST_GUESS = "best_guess"
-RUN_FILE, ASSIGNMENTS_FILE, SNAPSHOTS = "run.json", "assignments.csv", "snapshots"
+RUN_FILE, CLUSTERS_FILE, ASSIGNMENTS_FILE, SNAPSHOTS = "run.json", "clusters.json", "assignments.csv", "snapshots"
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,9 @@ def read_run(folder: Path, *, device: str = "auto") -> Run:
     assignments = folder / ASSIGNMENTS_FILE
     if not holds_texts(folder):
         raise InputError(f"{assignments} holds no texts (--no-text): only the fit itself could show this run")
-    columns = read_columns(assignments, ["text"])
-    clusters = read_clusters(folder)
+    fitted = fitted_column(column_names(assignments))
+    columns = read_columns(assignments, [fitted, "text"])
+    clusters = whole_numbers(columns[fitted], folder)
     if not np.array_equal(clusters, model.labels_):
         raise InputError(
             f"{folder}/{ASSIGNMENTS_FILE} and the model beside it are not of one fit: their clusters differ; fit again"
@@ -107,7 +108,7 @@ def holds_texts(folder: Path) -> bool:
 def read_clusters(folder: Path) -> NDArray[np.int64]:
     """The cluster of every row, from ``assignments.csv``; the best guess where it was left unassigned."""
     column = fitted_column(column_names(folder / ASSIGNMENTS_FILE))
-    return _whole_numbers(read_columns(folder / ASSIGNMENTS_FILE, [column])[column], folder)
+    return whole_numbers(read_columns(folder / ASSIGNMENTS_FILE, [column])[column], folder)
 
 
 def fitted_column(names: Sequence[str]) -> str:
@@ -132,7 +133,17 @@ def read_kept(folder: Path, names: Sequence[str]) -> dict[str, list[object]]:
     return {name: columns[stored.get(name, name)] for name in names}
 
 
-def _whole_numbers(cells: Sequence[object], folder: Path) -> NDArray[np.int64]:
+def read_told_clusters(folder: Path) -> list[dict[str, Any]]:
+    """What ``clusters.json`` tells of every cluster."""
+    try:
+        told = json.loads((folder / CLUSTERS_FILE).read_text(encoding="utf-8"))["clusters"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / CLUSTERS_FILE} cannot be read: {error}") from error
+    return list(told)
+
+
+def whole_numbers(cells: Sequence[object], folder: Path) -> NDArray[np.int64]:
+    """The cells of a column of clusters."""
     try:
         return np.array([int(str(cell)) for cell in cells], dtype=np.int64)
     except ValueError as error:
