@@ -92,12 +92,13 @@ def test_no_similarity_below_zero_stays() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 5, 10, 11, 12])
-def test_exactly_k_clusters_and_the_nearest_first(k: int) -> None:
+def test_exactly_k_clusters_and_the_pair_that_stands_out_first(k: int) -> None:
     vectors = _positive(12, seed=3)
     labels = sparse_similarity_labels(vectors, k, _ones(12))
     assert sorted(set(labels.tolist())) == list(range(k))
     if k == 11:
-        similarities = np.triu(oracle.sparse_similarities(vectors, 1), 1)
+        # With K = 10 the oracle has room for one pair.
+        similarities = np.triu(oracle.sparse_similarities(vectors, 10), 1)
         nearest = np.unravel_index(similarities.argmax(), similarities.shape)
         assert labels[nearest[0]] == labels[nearest[1]]
 
@@ -114,3 +115,13 @@ def test_too_many_rows_are_refused_before_similarities_are_made(monkeypatch: pyt
     sparse_similarity_labels(_positive(6, 0), 2, np.array([1, 1, 1, 1, 1, 5]))
     with pytest.raises(InputError, match=r"hac_sd holds all.*limited to 10 texts; received 11.*sample=20000"):
         sparse_similarity_labels(_positive(6, 0), 2, np.array([1, 1, 1, 1, 1, 6]))
+
+
+def test_a_row_like_everything_does_not_take_all_the_room() -> None:
+    # Three pairs of twins, loosely alike, and a tight bundle: by similarity alone only the bundle would stay.
+    generator = np.random.default_rng(0)
+    bundle = np.array([1.0, 0, 0, 0]) + 0.05 * generator.normal(size=(10, 4))
+    twins = np.repeat(np.eye(4)[1:], 2, axis=0) + 0.25 * np.eye(6, 4, 1) + 0.1
+    vectors = np.vstack([bundle, twins])
+    kept = squareform(sparse_distances(vectors, 5, _ones(16))) < 1
+    assert all(kept[10 + 2 * i, 11 + 2 * i] for i in range(3))

@@ -18,16 +18,28 @@ def cosine(first: FloatArray, second: FloatArray) -> float:
 
 
 def sparse_similarities(vectors: FloatArray, n_clusters: int) -> FloatArray:
-    """The N x N similarities of which the N^2 / K largest stay: the diagonal first, then both entries of each pair."""
+    """The N x N similarities of which N^2 / K stay: the diagonal first, then both entries of each pair.
+
+    The pairs that stand out most in one of their two rows come first: s_ij > mean_i + alpha * deviation_i, over the
+    similarities of row i to the other rows, holds for them up to the largest alpha.
+    """
     n = len(vectors)
+    rows = [[cosine(vectors[i], vectors[j]) for j in range(n)] for i in range(n)]
+
+    def alpha(i: int, j: int) -> float:
+        others = [rows[i][m] for m in range(n) if m != i]
+        mean = sum(others) / len(others)
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in others) / len(others))
+        return (rows[i][j] - mean) / deviation
+
     result = np.eye(n)
-    pairs = [(cosine(vectors[i], vectors[j]), i, j) for i in range(n) for j in range(i + 1, n)]
+    pairs = [(max(alpha(i, j), alpha(j, i)), i, j) for i in range(n) for j in range(i + 1, n)]
     room = n * n / n_clusters - n
-    for similarity, i, j in sorted(pairs, reverse=True):
+    for _, i, j in sorted(pairs, reverse=True):
         room -= 2
         if room < 0:
             break
-        result[i, j] = result[j, i] = similarity
+        result[i, j] = result[j, i] = rows[i][j]
     return result
 
 

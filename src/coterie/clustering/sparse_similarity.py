@@ -1,4 +1,4 @@
-"""Linkage on sparsified cosine similarities, of which only the largest count (HAC-SD)."""
+"""Linkage on sparsified cosine similarities, of which only those that stand out in their rows count (HAC-SD)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from coterie.clustering.agglomerative import LINKAGES, check_size, cut
 from coterie.clustering.kmeans import unit_rows
@@ -13,6 +14,8 @@ from coterie.errors import SettingError
 
 # Rows whose similarities are computed at a time: 25,000 columns of float32 are then 50 MB.
 BLOCK = 512
+# Variances of float32 similarities below this are rounding.
+TINY = 1e-10
 
 
 def sparse_similarity_labels(
@@ -37,25 +40,65 @@ def sparse_similarity_labels(
 def sparse_distances(features: Any, n_clusters: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """``1 - similarity`` of all pairs of rows, as scipy's condensed vector; dropped similarities are 0.
 
-    Of the N x N cosine similarities the largest N^2 / K stay. The diagonal is among them, which leaves
-    N (N / K - 1) / 2 pairs: as many as there are inside K clusters of equal size. Pairs that tie with the last one
-    stay too, so the order of the rows decides nothing.
+    How far a similarity stands out is counted in standard deviations above the mean of its row: in the row of a text
+    that is a little like everything, a high value says less. A pair goes by the row in which it stands out more. Of the
+    N x N entries N^2 / K stay. The diagonal is among them, which leaves N (N / K - 1) / 2 pairs: as many as there are
+    inside K clusters of equal size. Pairs that tie with the last one stay too, so the order of the rows decides
+    nothing. Similarities below 0 count as 0: they would be farther than pairs that were dropped.
     """
-    similarities = _pair_similarities(features, counts)
-    threshold = _threshold(similarities, int(counts.sum()), n_clusters)
-    similarities[similarities < threshold] = 0
+    dense = np.asarray(features.todense()) if issparse(features) else np.asarray(features)
+    rows = unit_rows(dense.astype(np.float32))
+    similarities = _pair_similarities(rows, counts)
+    standing = _standing_out(similarities, *_row_moments(rows, counts), counts)
+    similarities[standing < _threshold(standing, int(counts.sum()), n_clusters)] = 0
+    del standing
     # float64 is what scipy works in; it would make the copy itself and keep both.
     distances = similarities.astype(np.float64)
     del similarities
+    np.maximum(distances, 0, out=distances)
     return np.subtract(1, distances, out=distances)
 
 
-def _pair_similarities(features: Any, counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Cosine similarities of all pairs of repeated rows, condensed; copies have similarity 1 exactly."""
-    from scipy.sparse import issparse
+def _row_moments(
+    rows: NDArray[np.float32], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean and standard deviation of each row's similarities to the other rows, copies included."""
+    others = int(counts.sum()) - 1
+    means, deviations = np.zeros(len(rows)), np.ones(len(rows))
+    for begin in range(0, len(rows), BLOCK):
+        block = np.clip(rows[begin : begin + BLOCK] @ rows.T, -1, 1).astype(np.float64)
+        own = np.arange(len(block))
+        block[own, begin + own] = 1
+        weights = np.broadcast_to(counts, block.shape).copy()
+        weights[own, begin + own] -= 1
+        mean = (block * weights).sum(axis=1) / others
+        variance = (np.square(block - mean[:, None]) * weights).sum(axis=1) / others
+        means[begin : begin + len(block)] = mean
+        # A row that is equally like all others: nothing in it stands out.
+        deviations[begin : begin + len(block)] = np.sqrt(np.where(variance > TINY, variance, 1))
+    return means.astype(np.float32), deviations.astype(np.float32)
 
-    dense = np.asarray(features.todense()) if issparse(features) else np.asarray(features)
-    rows = unit_rows(dense.astype(np.float32))
+
+def _standing_out(
+    similarities: NDArray[np.float32],
+    means: NDArray[np.float32],
+    deviations: NDArray[np.float32],
+    counts: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Deviations above the mean of the row in which a pair stands out more, for all pairs."""
+    means, deviations = np.repeat(means, counts), np.repeat(deviations, counts)
+    result = np.empty_like(similarities)
+    end = 0
+    for i in range(len(means) - 1):
+        begin, end = end, end + len(means) - 1 - i
+        pairs = similarities[begin:end]
+        by_first, by_second = (pairs - means[i]) / deviations[i], (pairs - means[i + 1 :]) / deviations[i + 1 :]
+        np.maximum(by_first, by_second, out=result[begin:end])
+    return result
+
+
+def _pair_similarities(rows: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Cosine similarities of all pairs of repeated unit rows, condensed; copies have similarity 1 exactly."""
     total = int(counts.sum())
     result = np.empty(total * (total - 1) // 2, dtype=np.float32)
     end = 0
@@ -73,14 +116,11 @@ def _pair_similarities(features: Any, counts: NDArray[np.int64]) -> NDArray[np.f
     return result
 
 
-def _threshold(similarities: NDArray[np.float32], n_rows: int, n_clusters: int) -> float:
-    """The smallest similarity that stays.
-
-    At least as many pairs stay as the tree will merge, else chance would choose them. None below 0 does: beside pairs
-    set to 0 it would count as farther than those that are less alike.
-    """
+def _threshold(standing: NDArray[np.float32], n_rows: int, n_clusters: int) -> float:
+    """How far the last pair that stays stands out; at least as many stay as the tree will merge, else chance would
+    choose among pairs at distance 1."""
     n_pairs = max(int((n_rows**2 / n_clusters - n_rows) / 2), n_rows - n_clusters)
     if n_pairs == 0:
         return np.inf
-    place = len(similarities) - n_pairs
-    return max(float(np.partition(similarities, place)[place]), 0.0)
+    place = len(standing) - n_pairs
+    return float(np.partition(standing, place)[place])

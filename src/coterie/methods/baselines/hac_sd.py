@@ -1,4 +1,4 @@
-"""HAC-SD: linkage on the largest similarities alone, then iterative classification."""
+"""HAC-SD: linkage on the similarities that stand out alone, then iterative classification."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from coterie.text.corpus import Corpus
 class HACSD(FrozenVectorsMethod):
     """Hierarchical clustering of sparsified similarities, improved by iterative classification.
 
-    Of the N x N cosine similarities the largest N^2 / K stay and the others become 0; a linkage of ``1 - similarity``
-    is cut at K. Then, round by round: an isolation forest takes the outliers (a tenth) out of each cluster, what is
+    Of the N x N cosine similarities those that stand out most in their rows (standard deviations above the row's mean)
+    stay, N^2 / K in all, and the others become 0; a linkage of ``1 - similarity`` is cut at K. Then, round by round: an isolation forest takes the outliers (a tenth) out of each cluster, what is
     left of large clusters is thinned out to P percent of the average cluster (P drawn anew between 50 and 95), a
     multinomial logistic classifier learns the rest and says where the removed texts belong. This goes on until the
     cluster sizes settle.
@@ -32,8 +32,8 @@ class HACSD(FrozenVectorsMethod):
     iterative_classification:
         ``False`` stops after the linkage.
     linkage:
-        ``"average"`` or ``"ward"``. On similarities this sparse, average linkage tends to one large cluster and many
-        tiny ones, which no classifier mends; Ward's does not.
+        ``"average"`` or ``"ward"``. On similarities this sparse, average linkage tends to clusters of very different
+        sizes, which no classifier mends; Ward's less so.
     max_rounds:
         Rounds of classification at most. A round trains a forest for each cluster: with very many clusters it is slow.
     encoder, pooling, normalize, max_length, device:
@@ -47,12 +47,14 @@ class HACSD(FrozenVectorsMethod):
     Differs from the paper
     ----------------------
     - The paper's text was not at hand: the steps are those of SCCL's account of it (section 4.1, A.5) and of the
-      authors' published scripts, whose settings these are (outliers 0.1, 100 trees, P from 50 to 95, 50 rounds).
+      authors' published scripts, whose settings these are (outliers 0.1, 100 trees, P from 50 to 95, 50 rounds). SCCL
+      speaks of the N^2 / K largest similarities; one threshold for all rows leaves most texts of a set with dense and
+      loose topics no pair at all, and "SD", by the authors' abstract, is the similarity distribution of each text.
     - Vectors are the encoder's everywhere; the authors average word vectors for the similarities and give TF-IDF to
       forest and classifier.
-    - Ours: similarities below 0 are never kept, and no fewer pairs are than the tree will merge; ties with the last
-      pair stay. Sizes have settled when their changes in a round add up to at most 5 % of the rows. The surplus of a
-      large cluster is drawn at random.
+    - Ours: N^2 / K counts the entries after both halves of the matrix were made alike; similarities below 0 are never
+      kept, and no fewer pairs are than the tree will merge; ties with the last pair stay. Sizes have settled when
+      their changes in a round add up to at most 5 % of the rows. The surplus of a large cluster is drawn at random.
     - ``predict`` goes by the nearest mean of a cluster, as after any linkage, and not by the last classifier, which
       knows only part of the texts; ``predict_agreement_`` says how often that differs from ``labels_``.
 
