@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from coterie.benchmark.drawing import COST_SET
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE, FIGURES = ROOT / "docs" / "BENCHMARKS.md", ROOT / "docs" / "figures"
 STORE = Store(ROOT / "benchmarks" / "results" / "benchmark")
 CHOICES = ROOT / "benchmarks" / "results" / "choose_k.json"
+CALIBRATION = ROOT / "benchmarks" / "results" / "calibration.json"
 # Points within which a printed figure counts as met.
 NEAR = 3.0
 # Why a baseline's own figures cannot be met here, where none is.
@@ -72,7 +74,7 @@ def page() -> str:
             parts.append(as_markdown(table, legend=False, heading="###"))
         else:
             waiting.append(f"- {spec.name}. {spec.title}: `coterie benchmark run --table {spec.name}`")
-    parts += [reproduced(), own_backbones(), choosing_k()]
+    parts += [reproduced(), own_backbones(), choosing_k(), calibration()]
     drawn = [figure for figure in all_figures() if there(figure)]
     if drawn:
         parts.append("## Figures\n")
@@ -185,6 +187,50 @@ def choosing_k() -> str:
         *(_choice_line(name, each, near=False) for name, each in tuning.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def calibration() -> str:
+    """How far confidence is off, with its bins."""
+    found = json.loads(CALIBRATION.read_text(encoding="utf-8"))
+    rows = found["short"]
+    errors = {row: [each["ece"] for each in sets.values()] for row, sets in rows.items()}
+    told = ", ".join(f"{row} {np.mean(each):.3f} over {len(each)} sets" for row, each in errors.items())
+    left_out = found["tuning"]["mean_of_sets"]
+    lines = [
+        "## Is confidence right?\n",
+        "Confidence is meant as the chance that a text has the class that most texts of its cluster have. It is made "
+        "without labels, from three signs: how often texts of the cluster have their ten nearest neighbours with them "
+        "(by the frozen encoder), how often all texts do, and the rank of the text's margin in the run. Their weights "
+        "were learned on the tuning sets and parts of them, with the right number of clusters given; each set left out "
+        f"in turn, the expected calibration error there is {np.mean(list(left_out.values())):.3f} on average "
+        f"({', '.join(f'{name} {error:.3f}' for name, error in left_out.items())}). On the eight sets, run with those "
+        f"weights: {told}. The aim was 0.10. Where the number of clusters is given wrong, it says nothing about that: "
+        "two subjects in one cluster may each be tight. "
+        "[calibration.json](../benchmarks/results/calibration.json), `benchmarks/calibrate.py`.\n",
+        "| set | clusters by | error | mean confidence | right |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {find_set(name).title} | {row} | {each['ece']:.3f} | {each['mean_confidence']:.1%} "
+            f"| {each['right']:.1%} |"
+            for row, sets in rows.items()
+            for name, each in sets.items()
+        ),
+        "",
+        "All texts of the eight sets in bins of their confidence, and how many of each are right:\n",
+        f"| confidence | {' | '.join(f'{row}: texts | right' for row in rows)} |",
+        f"|---|{'---|---|' * len(rows)}",
+        *(
+            f"| {low / 10:.0%} to {(low + 1) / 10:.0%} | {' | '.join(_in_bin(sets, low) for sets in rows.values())} |"
+            for low in range(10)
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_bin(sets: dict[str, Any], low: int) -> str:
+    inside = [b for each in sets.values() for b in each["bins"] if min(int(10 * b["confidence"]), 9) == low]
+    texts = sum(b["texts"] for b in inside)
+    return f"{texts:,} | {sum(b['texts'] * b['right'] for b in inside) / texts:.1%}" if texts else "0 | "
 
 
 def _choice_line(title: str, found: dict[str, Any], *, near: bool = True) -> str:

@@ -71,3 +71,15 @@ def test_a_run_with_unassigned_texts_can_be_shown_and_a_column_of_that_name_is_k
 def test_a_confidence_is_between_0_and_1(texts_csv: Path, tmp_path: Path, value: str) -> None:
     outcome = coterie("fit", texts_csv, "-k", 3, "-m", "tfidf", "-o", tmp_path / "run", "--min-confidence", value)
     assert outcome.code == 2 and not (tmp_path / "run").exists()
+
+
+def test_a_model_saved_without_calibration_tells_margins_and_says_so(texts_csv: Path, tmp_path: Path) -> None:
+    _fit(texts_csv, tmp_path / "run")
+    with_it = done("predict", tmp_path / "run", texts_csv, "-o", tmp_path / "with.csv")
+    (tmp_path / "run" / "model" / "calibration.json").unlink()
+    without = done("predict", tmp_path / "run", texts_csv, "-o", tmp_path / "without.csv")
+    assert "margin" in without.words and "margin" not in with_it.words
+    sure, ahead = (
+        [float(row["confidence"]) for row in read_rows(tmp_path / f"{name}.csv")] for name in ("with", "without")
+    )
+    assert sure != ahead

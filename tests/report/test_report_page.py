@@ -84,7 +84,7 @@ def test_the_points_are_the_distinct_texts_with_their_clusters(run_folder: Path,
     assert 31_000 < places.max() <= 32_000
     sure = _unpacked(points["confidence"], "u1") / 255
     first = [run.corpus.texts.index(text) for text in points["texts"]]
-    np.testing.assert_allclose(sure, run.model.confidence_[first], atol=0.003)
+    np.testing.assert_allclose(sure, run.confidence[first], atol=0.003)
     assert (_unpacked(points["runner_up"], "<i4") != _unpacked(points["cluster"], "<i4")).all()
 
 
@@ -122,7 +122,8 @@ def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
 
 def test_confidence_against_coverage(run_folder: Path, content: dict[str, Any]) -> None:
     run = read_run(run_folder, device="cpu")
-    sure = run.model.confidence_[run.model.labels_ >= 0]
+    sure = run.confidence[run.model.labels_ >= 0]
+    assert not np.allclose(sure, run.model.confidence_[run.model.labels_ >= 0]), "margins are not confidence"
     for point in content["coverage"]:
         assert point["share"] == pytest.approx((sure >= point["least"]).mean(), abs=0.02)
         assert "right" not in point

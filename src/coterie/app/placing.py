@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.app.explored import Explored
+from coterie.calibration import Calibration
 from coterie.clustering.kmeans import unit_rows
 from coterie.edits.replay import apply_to_new
 from coterie.errors import InputError
@@ -31,6 +32,8 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
     model, edits = explored.model, explored.edits.active
     answer = model.assign(given)
     table = model.predict_proba(given)
+    calibration = Calibration.read(explored.folder)
+    sure = answer.confidence if calibration is None else calibration.confidence(answer.labels, answer.confidence)
     labels, placed = apply_to_new(edits, given, answer.labels, model.transform)
     second = _runner_ups(table, answer.labels)
     seconds, _ = apply_to_new([edit for edit in edits if edit.kind == "merge"], given, second, model.transform)
@@ -40,7 +43,7 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
             "text": text,
             "cluster": int(labels[i]),
             "name": explored.state.names.get(int(labels[i]), "none"),
-            "confidence": 1.0 if placed[i] else round(float(answer.confidence[i]), 3),
+            "confidence": 1.0 if placed[i] else round(float(sure[i]), 3),
             "by_hand": bool(placed[i]),
             "runner_up": explored.state.names.get(int(seconds[i])) if seconds[i] != labels[i] else None,
             "examples": examples[i],

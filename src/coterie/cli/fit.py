@@ -75,7 +75,7 @@ def fit(
 
     `coterie fit tickets.csv -k 20 --by product,opened -o run`
 
-    `coterie fit tickets.csv -k 20 --min-confidence 0.2 -o run`
+    `coterie fit tickets.csv -k 20 --min-confidence 0.5 -o run`
 
     `coterie fit tickets.csv -k auto --k-range 5-60 -o run`
 
@@ -170,6 +170,7 @@ def run(
     min_confidence: float = 0.0,
 ) -> Run:
     """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
+    from coterie.calibration import calibrate_model
     from coterie.cli.choose import draw_choice
     from coterie.cli.report import REPORT_FILE, add_report
     from coterie.cli.run_folder import AssignmentWriter, versions, write_cards
@@ -191,22 +192,29 @@ def run(
         clock = Clock(dict(seconds or {}))
         model.fit(corpus, sample=sample)
         clock.lap("fitting")
+        calibration = calibrate_model(model, corpus)
+        confidence = model.confidence_
+        if calibration is not None:
+            confidence = calibration.confidence(model.labels_, model.confidence_)
+        clock.lap("calibrating")
         summaries = describe_clusters(
             corpus.texts,
             model.labels_,
-            confidence=model.confidence_,
+            confidence=confidence,
             center_distance=model.center_distance_,
             topics=model.cluster_topics(),
         )
         clock.lap("describing")
         with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
             writer = AssignmentWriter(stream, corpus, with_texts=with_texts, min_confidence=min_confidence)
-            writer.write(corpus, model.labels_, model.confidence_)
+            writer.write(corpus, model.labels_, confidence)
         clock.lap("writing")
-        cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=model.confidence_)
+        cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=confidence)
         counted = [break_down(name, corpus.columns[name], model.labels_) for name in by]
         write_cards(folder, with_breakdowns(cards, counted), with_texts=with_texts)
         model.save_pretrained(folder / "model")
+        if calibration is not None:
+            calibration.write(folder / "model")
         _save_snapshots(model, corpus, folder)
         clock.lap("saving")
         about = {

@@ -64,12 +64,14 @@ def predict(
     with _unseen("pandas"):
         import numpy as np
 
+        from coterie.calibration import Calibration
         from coterie.edits import apply_to_new, read_edits
         from coterie.edits.log import EDITS_FILE
         from coterie.methods.persistence import load
 
     model = load(run, device=device)
     edits = read_edits(run)
+    calibration = Calibration.read(run)
     rows = empty = cut = 0
     writer: AssignmentWriter | None = None
     show_count = not quiet and sys.stderr.isatty()
@@ -77,6 +79,8 @@ def predict(
         for corpus in chunks:
             answer = model.assign(corpus)
             labels, confidence = answer.labels, answer.confidence
+            if calibration is not None:
+                confidence = calibration.confidence(labels, confidence)
             if edits.active:
                 labels, placed = apply_to_new(edits.active, corpus.texts, labels, model.transform)
                 # Where a person has put the very text, nothing is in doubt.
@@ -100,6 +104,10 @@ def predict(
             typer.echo(f"As corrected by {len(edits.active):,} edits in {run / EDITS_FILE}.")
         for note in edits.notes:
             typer.echo(f"Note: {note}.")
+        if calibration is None:
+            typer.echo(
+                "Note: the model was saved without a calibration: confidence is a margin, not a chance of being right."
+            )
         if cut:
             typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
 

@@ -81,11 +81,12 @@ def build_report(
             "confidence": packed(np.round(255 * np.clip(shown.confidence, 0, 1)), np.uint8),
             "texts": _shortened(shown.texts) if with_texts else None,
         },
-        "coverage": coverage(model.confidence_, model.labels_, labels),
+        "coverage": coverage(run.confidence, model.labels_, labels),
         "curves": shown.curves,
         "choice": run.about.get("choice_of_k"),
         "trained": None if run.initial_labels is None else _trained(shown, with_texts),
         "stages": [_panel(panel) for panel in shown.stages],
+        "calibrated": run.calibration is not None,
         "truth": None if labels is None else truth_table(labels, model.labels_),
     }
     tell_breakdowns(content, by)
@@ -142,6 +143,12 @@ def headline(content: Mapping[str, Any]) -> list[str]:
         sentences.append(
             f"{stable} of {len(known)} groups are found again when the clustering is repeated on drawn parts of the "
             f"texts (stability 75 % or more); {shaky} are not (under 50 %): read those with care."
+        )
+    estimate = content["coverage"][0].get("expected")
+    if content["calibrated"] and estimate is not None:
+        sentences.append(
+            f"About {estimate:.0%} of the texts are in the group where they belong, as far as their neighbours tell: "
+            "an estimate without labels, off by some 10 points."
         )
     if content["trained"] is not None:
         sentences.append(content["trained"]["verdict"])

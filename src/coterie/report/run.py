@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from coterie.text.reading import column_names, read_columns
 from coterie.text.source import listed
 
 if TYPE_CHECKING:
+    from coterie.calibration import Calibration
     from coterie.methods.base import ClusteringMethod
     from coterie.types import ClusterSummary
 
@@ -48,6 +50,19 @@ class Run:
     corpus: Corpus
     model: ClusteringMethod
     summaries: Sequence[ClusterSummary] | None = None
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """How margins become confidence; ``None`` for a run of an earlier version."""
+        from coterie.calibration import Calibration
+
+        return Calibration.read(self.folder)
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """Of every row: the chance of being right, or, without a calibration, the margin."""
+        model, known = self.model, self.calibration
+        return model.confidence_ if known is None else known.confidence(model.labels_, model.confidence_)
 
     @property
     def initial_labels(self) -> NDArray[np.int64] | None:

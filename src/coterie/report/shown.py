@@ -109,7 +109,7 @@ class Shown:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        return self.run.model.confidence_[self.rows]
+        return self.run.confidence[self.rows]
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -174,7 +174,7 @@ class Shown:
         return self.run.summaries or describe_clusters(
             self.run.corpus.texts,
             model.labels_,
-            confidence=model.confidence_,
+            confidence=self.run.confidence,
             center_distance=model.center_distance_,
             topics=model.cluster_topics(),
         )

@@ -15,13 +15,19 @@ MOST_CLASSES = 40
 def coverage(
     confidence: NDArray[np.float64], clusters: NDArray[np.int64], labels: Sequence[object] | None
 ) -> list[dict[str, float]]:
-    """Which share of the texts is left where only confident answers count; with labels, how many of them are right."""
+    """Which share of the texts is left where only confident answers count, and how many of them should be right.
+
+    With labels, how many are: those with the label that is most frequent in their cluster, which is what confidence
+    is calibrated to.
+    """
     right = None if labels is None else _rightly(labels, clusters)
     assigned = clusters >= 0
     found = []
     for least in np.linspace(0, 1, 41):
         kept = assigned & (confidence >= least)
         point = {"least": round(float(least), 3), "share": round(float(kept.sum() / max(1, assigned.sum())), 4)}
+        if kept.any():
+            point["expected"] = round(float(confidence[kept].mean()), 4)
         if right is not None:
             known = kept & (right >= 0)
             if known.any():
@@ -31,14 +37,10 @@ def coverage(
 
 
 def _rightly(labels: Sequence[object], clusters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """1 where the cluster's best-matching label is the row's, 0 where not, -1 without a label."""
+    """1 where the cluster's most frequent label is the row's, 0 where not, -1 without a label."""
     names, codes = _coded(labels)
-    table = _crossed(codes, len(names), clusters)
-    rows, columns = _matched(table)
-    # The last place is for rows without a label.
-    match = np.full(len(names) + 1, -1)
-    match[rows] = columns
-    return np.where((codes < 0) | (clusters < 0), -1, match[codes] == clusters)
+    most_frequent = _crossed(codes, len(names), clusters).argmax(axis=0)
+    return np.where((codes < 0) | (clusters < 0), -1, most_frequent[clusters] == codes)
 
 
 def truth_table(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[str, Any]:

@@ -20,10 +20,10 @@ class HACSD(FrozenVectorsMethod):
     """Hierarchical clustering of sparsified similarities, improved by iterative classification.
 
     Of the N x N cosine similarities those that stand out most in their rows (standard deviations above the row's mean)
-    stay, N^2 / K in all, and the others become 0; a linkage of ``1 - similarity`` is cut at K. Then, round by round: an isolation forest takes the outliers (a tenth) out of each cluster, what is
-    left of large clusters is thinned out to P percent of the average cluster (P drawn anew between 50 and 95), a
-    multinomial logistic classifier learns the rest and says where the removed texts belong. This goes on until the
-    cluster sizes settle.
+    stay, N^2 / K in all, and the others become 0; a linkage of ``1 - similarity`` is cut at K. Then, round by round: an
+    isolation forest takes the outliers (a tenth) out of each cluster, what is left of large clusters is thinned out to
+    P percent of the average cluster (P drawn anew between 50 and 95), a multinomial logistic classifier learns the rest
+    and says where the removed texts belong. This goes on until the cluster sizes settle.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ function restOf(counts) {
 }
 
 function cardOf(card) {
-  const marks = [["confidence", card.confidence, "how far the group is ahead of the next one, on average", 0],
+  const marks = [["confidence", card.confidence, data.calibrated ? "how many of its texts belong there, estimated" : "how far the group is ahead of the next one, on average", 0],
     ["stability", card.stability, "how well it is found again when the clustering is repeated", 0.6],
     ["cohesion", card.cohesion, "mean cosine of its texts with their mean", 0],
     ["separation", card.separation, "one minus the cosine with the nearest group", 0]];
@@ -181,11 +181,16 @@ function fillChoice() {
 function fillCoverage() {
   const kept = data.coverage.map((point) => [point.least, 100 * point.share]);
   const right = data.coverage.filter((point) => point.right !== undefined).map((point) => [point.least, 100 * point.right]);
+  const expected = data.coverage.filter((point) => point.expected !== undefined).map((point) => [point.least, 100 * point.expected]);
+  const second = right.length ? right : data.calibrated ? expected : [];
   const lines = [{ points: kept }];
-  if (right.length) lines.push({ points: right, class: "other" });
+  if (second.length) lines.push({ points: second, class: "other" });
   const half = data.coverage.filter((point) => point.share >= 0.5).at(-1);
-  byId("coverage").append(make("p", { text: `Half of the texts have a confidence of ${percent(half.least)} or more. Confidence is how far a text's group is ahead of the runner-up; it is a margin, not a probability of being right.` }),
-    make("div", { class: "panels" }, lineChart(right.length ? "Texts kept (blue) and rightly placed among them (green)" : "Texts kept when weak ones are left out", lines, { x: "least confidence", y: "%", yFrom: 0, yTo: 100 })));
+  const meaning = data.calibrated
+    ? "Of texts with a confidence of 70 %, about 70 % are in the group where they belong: those of the subject that most texts of the group have. It is an estimate from the margins and the neighbours of the texts, made without labels."
+    : "Confidence is how far a text's group is ahead of the runner-up; it is a margin, not a probability of being right.";
+  byId("coverage").append(make("p", { text: `Half of the texts have a confidence of ${percent(half.least)} or more. ${meaning}` }),
+    make("div", { class: "panels" }, lineChart(right.length ? "Texts kept (blue) and rightly placed among them (green)" : second.length ? "Texts kept (blue) and how many of them belong there, estimated (green)" : "Texts kept when weak ones are left out", lines, { x: "least confidence", y: "%", yFrom: 0, yTo: 100 })));
 }
 
 function fillTruth() {
