@@ -28,6 +28,7 @@ ROOMS = (
     "training",
     "language",
     "methods",
+    "calibration",
     "choosing",
     "evaluation",
     "datasets",

@@ -16,10 +16,11 @@ def _at(*degrees: float) -> oracle.FloatArray:
 
 def test_what_stays_by_hand() -> None:
     # Four directions, two clusters: 16 / 2 = 8 entries, of which 4 are the diagonal: two pairs stay.
-    # Angles between them: 10, 30, 90 | 20, 80 | 60 degrees. The nearest two are 10 and 20.
+    # Angles between them: 10, 30, 90 | 20, 80 | 60 degrees. Deviations above the mean of a row, the larger of two:
+    # 60 degrees 1.33 (all that the last direction is like), 20 degrees 0.89 (by the third), 10 degrees 0.84.
     kept = oracle.sparse_similarities(_at(0, 10, 30, 90), 2)
     expected = np.eye(4)
-    expected[0, 1] = expected[1, 0] = math.cos(math.radians(10))
+    expected[2, 3] = expected[3, 2] = math.cos(math.radians(60))
     expected[1, 2] = expected[2, 1] = math.cos(math.radians(20))
     np.testing.assert_allclose(kept, expected)
 
