@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.calibration import Calibration
 from coterie.clustering.kmeans import unit_rows
 from coterie.edits.kinds import NOISE, Edit
 from coterie.edits.log import EditLog, Edits
@@ -104,6 +105,11 @@ class Explored:
             self.__dict__["model"] = run.model
             found = write_map(self.folder, Shown(run))
         return found
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """How the margin of a new text becomes confidence."""
+        return Calibration.read(self.folder)
 
     @cached_property
     def map_directions(self) -> NDArray[np.float32]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.app.explored import Explored
-from coterie.calibration import Calibration
 from coterie.clustering.kmeans import unit_rows
 from coterie.edits.replay import apply_to_new
 from coterie.errors import InputError
@@ -32,7 +31,7 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
     model, edits = explored.model, explored.edits.active
     answer = model.assign(given)
     table = model.predict_proba(given)
-    calibration = Calibration.read(explored.folder)
+    calibration = explored.calibration
     sure = answer.confidence if calibration is None else calibration.confidence(answer.labels, answer.confidence)
     labels, placed = apply_to_new(edits, given, answer.labels, model.transform)
     second = _runner_ups(table, answer.labels)

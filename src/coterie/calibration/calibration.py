@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import unit_rows
+from coterie.clustering.nearest import nearest_rows
 from coterie.errors import InputError
 
 CALIBRATION_FILE = "calibration.json"
 NEIGHBOURS = 10
 # Texts whose neighbours are looked at, among as many: the parameters suppose it, as more texts lie nearer.
 SAMPLE = 4_000
-ROWS_AT_A_TIME = 512
 # A cluster's agreement counts as that of so many more texts with the agreement of the run.
 PRIOR_TEXTS = 5
 # Agreement is held off 0 and 1, where its logarithm of odds has no end.
@@ -130,12 +130,7 @@ def _agreement(labels: NDArray[np.int64], vectors: Any) -> NDArray[np.float64]:
         return np.ones(len(labels))
     possible = np.clip(np.bincount(labels)[labels] - 1, 1, count)
     found = np.empty(len(labels))
-    for begin in range(0, len(labels), ROWS_AT_A_TIME):
-        product = rows[begin : begin + ROWS_AT_A_TIME] @ rows.T
-        cosines = product.toarray() if issparse(product) else np.asarray(product)
-        own = np.arange(begin, begin + len(cosines))
-        cosines[np.arange(len(own)), own] = -np.inf
-        near = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+    for own, near, _ in nearest_rows(rows, count):
         found[own] = (labels[near] == labels[own][:, None]).sum(axis=1)
     return np.minimum(found / possible, 1.0)
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import unit_rows
+from coterie.clustering.nearest import nearest_rows
 
 NEIGHBOURS = 10
 # Texts whose neighbours are looked at, among as many.
 SAMPLE = 4_000
-ROWS_AT_A_TIME = 500
 # A difference of shares that is worth a sentence.
 NOTICEABLE = 0.005
 
@@ -112,18 +112,11 @@ def _word_rows(texts: Sequence[str]) -> Any:
 
 def _nearest(table: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that have ``k`` neighbours with anything in common, and these, by cosine."""
-    from scipy.sparse import issparse
-
     asked, found = [], []
-    for begin in range(0, table.shape[0], ROWS_AT_A_TIME):
-        product = table[begin : begin + ROWS_AT_A_TIME] @ table.T
-        cosines = product.toarray() if issparse(product) else np.asarray(product)
-        rows = np.arange(begin, begin + len(cosines))
-        cosines[np.arange(len(rows)), rows] = -np.inf
-        near = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-        worst = np.take_along_axis(cosines, near, axis=1).min(axis=1)
-        asked.append(rows[worst > 0])
-        found.append(near[worst > 0])
+    for rows, near, cosines in nearest_rows(table, k):
+        shares = cosines.min(axis=1) > 0
+        asked.append(rows[shares])
+        found.append(near[shares])
     return np.concatenate(asked), np.concatenate(found)
 
 
