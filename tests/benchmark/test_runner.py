@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,6 +149,59 @@ def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: p
     assert [outcome.record is None for outcome in told] == [True, False]
     assert "without an answer" in told[0].error
     assert store.names() == [Job(QUICK, SUPPORT, 1).name]
+
+
+# A fitting process that lacks memory while another one is at work: it is told by a file that the other one makes.
+CROWDED = """
+import json, sys, time
+from pathlib import Path
+from coterie.benchmark import worker
+inside = Path(sys.argv[1])
+for line in sys.stdin:
+    job = json.loads(line)
+    mine = inside / str(job["seed"])
+    mine.touch()
+    time.sleep(1)
+    crowded = len(list(inside.iterdir())) > 1 and job["seed"] > 0
+    answer = {"error": "OutOfMemoryError: CUDA out of memory. Tried"} if crowded else worker.fitted(job)
+    if not crowded:
+        time.sleep(2)
+    mine.unlink()
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_run_that_lacked_memory_is_run_again_beside_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    started: list[int] = []
+
+    def process(at_once: int) -> subprocess.Popen[str]:
+        started.append(at_once)
+        command = [sys.executable, "-c", CROWDED, str(inside)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(runner, "_new_process", process)
+    jobs = [Job(QUICK, SUPPORT, seed) for seed in (0, 1, 2)]
+    store, told, left = _run(tmp_path / "results", *jobs, at_once=2)
+    assert not left and not [each.error for each in told if each.record is None]
+    assert all(store.has(job) for job in jobs)
+    # The process that lacked memory is gone with what it held; those after it ran one at a time.
+    assert started[:2] == [2, 2] and set(started[2:]) <= {1}
+
+
+def test_a_run_that_lacks_memory_alone_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = (
+        'import json, sys\nfor line in sys.stdin:\n    print(json.dumps({"error": "CUDA out of memory"}), flush=True)'
+    )
+
+    def process(at_once: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", answer]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(runner, "_new_process", process)
+    _, told, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), at_once=4)
+    assert [each.error for each in told] == ["CUDA out of memory"]
 
 
 def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path: Path) -> None:

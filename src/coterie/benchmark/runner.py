@@ -28,6 +28,8 @@ from coterie.methods.registry import find_method
 
 # Where nothing is known of a row: so many seconds, and so many a thousand texts.
 UNKNOWN_SECONDS, UNKNOWN_A_THOUSAND = 20.0, 3.0
+# As torch says it.
+OUT_OF_MEMORY = "out of memory"
 # A run may take so much longer than the longest like it.
 MARGIN = 1.3
 
@@ -66,7 +68,9 @@ def run_jobs(
 ) -> list[Job]:
     """Run what ``store`` does not have yet; the jobs that were not started for want of time.
 
-    A killed process loses the runs in flight and nothing else; started again, it goes on where it was.
+    Where runs at once want more memory of a GPU than it has, the one that failed is put at the end, and fewer run at
+    once from then on. A killed process loses the runs in flight and nothing else; started again, it goes on where it
+    was.
     """
     waiting = [job for job in jobs if not store.has(job)]
     with tempfile.TemporaryDirectory(prefix="coterie-benchmark-") as folder:
@@ -100,11 +104,15 @@ class _Runner:
                     worker: _Worker = key.data
                     line = worker.answers.readline()
                     busy.unregister(worker.answers)
-                    self._finish(worker, line)
-                    if line:
-                        idle.append(worker.process)
+                    if self._lacked_memory(line, len(busy.get_map())):
+                        waiting.append(worker.job)
+                        worker.process.kill()  # with the memory that it holds
                     else:
-                        worker.process.wait()
+                        self._finish(worker, line)
+                        if line:
+                            idle.append(worker.process)
+                            continue
+                    worker.process.wait()
         return left
 
     def _fits(self, job: Job) -> bool:
@@ -136,6 +144,13 @@ class _Runner:
             process.stdin.flush()
         worker = _Worker(process, job, time.monotonic())
         busy.register(worker.answers, selectors.EVENT_READ, worker)
+
+    def _lacked_memory(self, line: str, others: int) -> bool:
+        """Whether a run failed for want of memory that others held: then fewer run at once from now on."""
+        if not line or not others or OUT_OF_MEMORY not in json.loads(line).get("error", "").lower():
+            return False
+        self.at_once = max(1, min(self.at_once - 1, others))
+        return True
 
     def _finish(self, worker: _Worker, line: str) -> None:
         job = worker.job

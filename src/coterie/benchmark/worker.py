@@ -7,6 +7,7 @@ It is given a file of texts and the number of clusters, and nothing else of a da
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -40,8 +41,17 @@ def main() -> None:
             answer = fitted(json.loads(line))
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()[-2000:]}
+        _give_memory_back()
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def _give_memory_back() -> None:
+    """What a run held of a GPU, for the runs beside this process."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +67,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     # Of one seed, since it tells about the texts and their views, not about the run.
     cosines = augmented_cosines(model, corpus) if job["seed"] == 0 else []
     began = time.perf_counter()
-    model.fit(corpus)
+    model.fit(corpus, sample=_most(model, corpus))
     seconds = time.perf_counter() - began
     others = _save(model, corpus, held_out, job)
     snapshots = vars(model).get("snapshots_", [])
@@ -75,6 +85,12 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
         "topics": _topics(model),
         "machine": _machine(model),
     }
+
+
+def _most(model: ClusteringMethod, corpus: Corpus) -> int | None:
+    """Of a set that a linkage cannot hold it learns on as many texts as it can; the run's notes say so."""
+    most = model._most_rows()
+    return most if most is not None and len(corpus) > most else None
 
 
 @lru_cache(maxsize=4)
