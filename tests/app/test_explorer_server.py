@@ -17,6 +17,8 @@ from made_run import NASTY
 from served import Served
 
 from coterie.cli.predict import predict
+from coterie.edits.kinds import Edit
+from coterie.edits.log import EditLog
 
 
 @pytest.fixture
@@ -80,6 +82,19 @@ def test_a_merger_holds_for_predict(served: Served, run: Path) -> None:
     assert _predicted(run, [one, other]) == [1, 1]
     served.edit(kind="undo")
     assert _predicted(run, [one, other]) == [0, 1]
+
+
+def test_predict_leaves_out_what_the_explorer_leaves_out(
+    served: Served, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [_texts(served, cluster)[0]["text"] for cluster in (0, 1)]
+    log = EditLog(run)
+    log.append(Edit("merge", [1], 2), seen=0)
+    # Written by somebody who did not know that cluster 1 is gone.
+    log.append(Edit("merge", [0], 1), seen=1)
+    assert _predicted(run, texts) == [0, 2]
+    told = capsys.readouterr().out
+    assert "As corrected by 1 edits" in told and "cluster 1 is gone" in told
 
 
 def test_a_split_holds_for_predict(served: Served, run: Path) -> None:

@@ -33,11 +33,14 @@ def _names(page: Page) -> list[str]:
 
 
 def _choose(page: Page, selector: str, value: str) -> None:
-    """One of a list, as the keyboard would."""
+    """One of a list, as the keyboard would, and then the button beside it: the list alone changes nothing."""
+    before = _names(page)
     page.evaluate(
         f"(() => {{ const list = document.querySelector({json.dumps(selector)}); list.value = {json.dumps(value)}; "
         "list.dispatchEvent(new Event('change')); })()"
     )
+    assert _names(page) == before and not page.evaluate("document.body.hasAttribute('aria-busy')")
+    page.click(f"{selector}-form button")
 
 
 def _settled(page: Page) -> None:

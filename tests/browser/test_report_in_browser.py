@@ -81,6 +81,37 @@ def test_keys_move_and_zoom(page: Page) -> None:
     assert page.evaluate("map.scale") == 1
 
 
+def test_on_paper_it_is_light_and_unfolded(page: Page) -> None:
+    closed = "document.querySelectorAll('details:not([open])').length"
+    folded = page.evaluate(closed)
+    assert folded > 0
+    page.evaluate("document.documentElement.dataset.theme = 'dark'; dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.evaluate(closed) == 0
+    first = "document.querySelector('#groups .swatch').style.background === css(0)"
+    assert page.evaluate(first)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate(closed) == folded
+    assert page.evaluate(first)
+    page.evaluate("delete document.documentElement.dataset.theme")
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_group_stands_out_from_the_paper(page: Page, theme: str) -> None:
+    """By 3 to 1, as WCAG asks of what is no text."""
+    lowest = page.evaluate(
+        f"(() => {{ document.documentElement.dataset.theme = '{theme}';"
+        "const told = (text) => text.match(/[0-9]+/g).map(Number);"
+        "const paper = luminance(told(getComputedStyle(document.body).backgroundColor));"
+        "const ratios = Array.from({ length: 200 }, (_, id) => luminance(colour(id)))"
+        ".map((own) => (Math.max(own, paper) + 0.05) / (Math.min(own, paper) + 0.05));"
+        "delete document.documentElement.dataset.theme; return Math.min(...ratios); })()"
+    )
+    assert lowest >= 3
+
+
 def test_dark_and_light(page: Page) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)

@@ -51,8 +51,35 @@ def test_a_small_cluster_is_not_blamed_for_its_size() -> None:
     assert found.by_cluster[3] == pytest.approx(1, abs=0.02)
 
 
+def test_neighbours_in_the_group_by_hand() -> None:
+    # Nine clusters make three groups: in each direction three bundles side by side.
+    generator = np.random.default_rng(0)
+    labels = np.repeat(np.arange(9), 12)
+    vectors = (
+        np.eye(3, 8)[labels // 3] + 0.2 * np.eye(3, 8, k=3)[labels % 3] + generator.normal(scale=0.05, size=(108, 8))
+    )
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = calibrate(labels, np.ones(108), vectors)
+    inside = 0
+    for i in np.flatnonzero(labels == 4):
+        nearest = sorted((j for j in range(108) if j != i), key=lambda j: -float(unit[i] @ unit[j]))[:NEIGHBOURS]
+        inside += sum(labels[j] // 3 == 1 for j in nearest)
+    assert found.by_group[4] == pytest.approx((inside + 5) / (12 * NEIGHBOURS + 6))
+    assert found.by_group[4] > found.by_cluster[4]
+
+
+def test_a_mixture_is_not_found_again() -> None:
+    labels, vectors = _groups()
+    again = calibrate(labels, np.ones(60), vectors).found_again
+    assert again == pytest.approx(np.ones(3))
+    # Two of the bundles dealt out anew between their clusters.
+    mixed = np.where(labels < 2, np.random.default_rng(1).integers(2, size=60), labels)
+    first, second, third = calibrate(mixed, np.ones(60), vectors).found_again
+    assert third == pytest.approx(1) and first < 0.7 and second < 0.7
+
+
 def test_the_formula() -> None:
-    found = Calibration(0.8, (0.9, 0.6), tuple(np.linspace(0, 1, 101).tolist()))
+    found = Calibration(0.8, (0.9, 0.6), (0.95, 0.7), (0.8, 0.4), tuple(np.linspace(0, 1, 101).tolist()))
     answer = found.confidence(np.array([1]), np.array([0.755]))
 
     def odds(share: float) -> float:
@@ -60,11 +87,12 @@ def test_the_formula() -> None:
 
     rank = 76 / 101 - 0.5
     log_odds = INTERCEPT + WEIGHTS["cluster"] * odds(0.6) + WEIGHTS["run"] * odds(0.8) + WEIGHTS["margin"] * rank
+    log_odds += WEIGHTS["group"] * odds(0.7) + WEIGHTS["found_again"] * odds(0.4)
     assert answer[0] == pytest.approx(1 / (1 + math.exp(-log_odds)))
 
 
 def test_more_margin_is_more_confidence_and_a_pure_cluster_too() -> None:
-    found = Calibration(0.8, (0.95, 0.5), tuple(np.linspace(0, 0.2, 201).tolist()))
+    found = Calibration(0.8, (0.95, 0.5), (0.95, 0.5), (0.95, 0.5), tuple(np.linspace(0, 0.2, 201).tolist()))
     margins = np.linspace(0.001, 0.3, 50)
     pure, mixed = (found.confidence(np.full(50, cluster), margins) for cluster in (0, 1))
     assert (np.diff(pure) >= 0).all() and pure[-1] > pure[0] + 0.2
@@ -110,7 +138,12 @@ def test_written_and_read(tmp_path: Path) -> None:
     assert Calibration.read(tmp_path) is None
     found.write(tmp_path)
     assert Calibration.read(tmp_path) == found
-    for broken in ("{", "[]", '{"agreement": 1, "by_cluster": [], "margins": [1]}', '{"agreement": 1}'):
+    told = {"agreement": 1, "by_cluster": [1], "by_group": [1], "found_again": [1], "margins": [1]}
+    none = {**told, "by_cluster": [], "by_group": [], "found_again": []}
+    unlike = ({**told, "by_group": [1, 1]}, {**told, "margins": []}, none)
+    (tmp_path / CALIBRATION_FILE).write_text('{"agreement": 1, "by_cluster": [1], "margins": [1]}')
+    assert Calibration.read(tmp_path) is None  # of an earlier version
+    for broken in ("{", "[]", '{"by_cluster": [1]}', *map(json.dumps, unlike)):
         (tmp_path / CALIBRATION_FILE).write_text(broken)
         with pytest.raises(InputError, match=r"calibration\.json cannot be read"):
             Calibration.read(tmp_path)

@@ -98,6 +98,14 @@ def test_new_texts_follow_merges_splits_and_moves_in_their_order() -> None:
     assert found.tolist() == [3, 2, 3, 2, -1]
 
 
+def test_what_could_not_be_applied_to_the_run_is_not_applied_to_new_texts() -> None:
+    # Cluster 1 is gone when the second merge comes: texts of cluster 0 stay where they are.
+    state = _state(Edit("merge", [1], 2), Edit("merge", [0], 1), Edit("rename", [0], name="Money back"))
+    assert [edit.kind for edit in state.applied] == ["merge", "rename"] and len(state.notes) == 1
+    found, _ = apply_to_new(state.applied, ["a", "b", "c"], np.array([0, 1, 2]), _vectors)
+    assert found.tolist() == [0, 2, 2]
+
+
 def test_an_empty_text_stays_in_no_cluster() -> None:
     found, placed = apply_to_new([Edit("move", to=1, rows=[0], texts=[""])], [""], np.array([-1]), _vectors)
     assert found.tolist() == [-1] and not placed.any()

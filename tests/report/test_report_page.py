@@ -98,7 +98,7 @@ def test_it_tells_of_rows_groups_and_what_was_repeated(run_folder: Path, content
     for card in cards:
         assert card["duplicates"] == pytest.approx(1 / card["size"] if card["id"] == twice else 0)
     assert content["headline"][0].startswith("65 texts in ")
-    assert "1 rows are in no group" in content["headline"][1]
+    assert "1 row is in no group" in content["headline"][1]
 
 
 def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:

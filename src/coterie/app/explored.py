@@ -131,6 +131,7 @@ class Explored:
         """What does not change while one looks at it."""
         return {
             "title": Path(self.about["input"]["source"]).name,
+            "calibrated": self.calibration is not None,
             "method": self.about["method"],
             "rows": len(self.corpus),
             "distinct": len(self.corpus.distinct),

@@ -28,7 +28,7 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
         raise InputError("there is no text to place")
     if len(given) > MOST_TEXTS:
         raise InputError(f"{MOST_TEXTS} texts at a time at most; for more there is coterie predict")
-    model, edits = explored.model, explored.edits.active
+    model, edits = explored.model, explored.state.applied
     answer = model.assign(given)
     table = model.predict_proba(given)
     calibration = explored.calibration
@@ -47,6 +47,7 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
             "runner_up": explored.state.names.get(int(seconds[i])) if seconds[i] != labels[i] else None,
             "examples": examples[i],
             "words": _words(model, text, int(answer.labels[i]), float(table[i, answer.labels[i]])),
+            "rest": " ".join(text.split()[MOST_WORDS:]),
         }
         for i, text in enumerate(given)
     ]

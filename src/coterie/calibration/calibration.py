@@ -1,9 +1,11 @@
 """Confidence that means something: from margins and neighbours, without labels, to the chance of being right.
 
-A text is right where its class is the most frequent one of its cluster. Three things that need no label tell how likely
-that is: how often texts of its cluster have their nearest neighbours with them, how often all texts of the run do, and
-where its own margin lies among the margins of the run. What they are worth was learned on the tuning sets
-(benchmarks/calibrate.py); that, and how far the answer is off on other sets, is in benchmarks/results/calibration.json.
+A text is right where its class is the most frequent one of its cluster. Five things that need no label tell how likely
+that is: how often texts of its cluster have their nearest neighbours with them, how often all texts of the run do, how
+often they have them in the cluster or in those most like it, how well the cluster is found again by k-means on other
+draws of the texts, and where the text's own margin lies among the margins of the run. What they are worth was learned
+on the tuning sets (benchmarks/calibrate.py); that, and how far the answer is off on other sets, is in
+benchmarks/results/calibration.json.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.kmeans import unit_rows
+from coterie.clustering.agglomerative import cut
+from coterie.clustering.kmeans import kmeans, unit_rows
 from coterie.clustering.nearest import nearest_rows
 from coterie.errors import InputError
 
@@ -31,9 +34,11 @@ PRIOR_TEXTS = 5
 LEAST_SHARE = 0.02
 # Margins that are kept, evenly over their ranks.
 KNOTS = 201
+# Draws of the texts in which clusters are looked for again, and how large they are.
+DRAWS, SHARE = 5, 0.8
 # Learned on the tuning sets: log-odds of being right = INTERCEPT + each weight times its sign.
-INTERCEPT = -0.25
-WEIGHTS = {"cluster": 0.5, "run": 0.45, "margin": 2.2}
+INTERCEPT = -0.99
+WEIGHTS = {"cluster": 0.24, "run": 0.37, "group": 0.34, "found_again": 0.28, "margin": 2.3}
 
 
 @dataclass(frozen=True)
@@ -46,16 +51,23 @@ class Calibration:
         How many of a text's nearest neighbours are in its cluster, of those that could be; the mean of the run.
     by_cluster:
         The same of each cluster, drawn towards the run's where it has few texts.
+    by_group:
+        Neighbours of each cluster's texts that are in its group: as many groups as the square root of the clusters,
+        joined by likeness. Low where a cluster is a mixture; a class that was cut in two keeps its neighbours near.
+    found_again:
+        How much of each cluster k-means finds on other draws (Jaccard, the mean of all draws).
     margins:
         Margins of the run at even ranks, rising.
     """
 
     agreement: float
     by_cluster: tuple[float, ...]
+    by_group: tuple[float, ...]
+    found_again: tuple[float, ...]
     margins: tuple[float, ...]
 
     def signs(self, labels: NDArray[np.int64], margins: NDArray[np.floating[Any]]) -> dict[str, NDArray[np.float64]]:
-        """What speaks for each text: log-odds of the agreements, and the rank of its margin from -0.5 to 0.5."""
+        """What speaks for each text: log-odds of the shares, and the rank of its margin from -0.5 to 0.5."""
         knots = np.asarray(self.margins)
         # Of equal margins all get the middle rank.
         below, upto = (np.searchsorted(knots, margins, side=side) for side in ("left", "right"))
@@ -63,6 +75,8 @@ class Calibration:
         return {
             "cluster": _log_odds(np.asarray(self.by_cluster))[labels],
             "run": np.full(len(labels), float(_log_odds(np.array(self.agreement)))),
+            "group": _log_odds(np.asarray(self.by_group))[labels],
+            "found_again": _log_odds(np.asarray(self.found_again))[labels],
             "margin": rank - 0.5,
         }
 
@@ -86,16 +100,20 @@ class Calibration:
         if path is None:
             return None
         try:
-            return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
+            told = json.loads(path.read_text(encoding="utf-8"))
+            # Earlier versions told of fewer signs, which are worth something else alone.
+            return None if "agreement" in told and "by_group" not in told else cls.from_dict(told)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Calibration:
-        by_cluster, margins = tuple(map(float, told["by_cluster"])), tuple(map(float, told["margins"]))
-        if not by_cluster or not margins:
-            raise ValueError("it tells of no cluster or of no margin")
-        return cls(float(told["agreement"]), by_cluster, margins)
+        lists = {name: tuple(map(float, told[name])) for name in ("by_cluster", "by_group", "found_again", "margins")}
+        if not lists["margins"] or len({len(lists[name]) for name in lists if name != "margins"}) != 1:
+            raise ValueError("it tells of no margin, or of more clusters in one place than in another")
+        if not lists["by_cluster"]:
+            raise ValueError("it tells of no cluster")
+        return cls(float(told["agreement"]), **lists)
 
 
 def calibrate(
@@ -106,33 +124,80 @@ def calibrate(
     ``vectors`` say which texts are neighbours. They should be none that were trained with these clusters in mind: those
     would agree with anything. Up to ``SAMPLE`` rows; rows labelled -1 are left out.
     """
+    from scipy.sparse import issparse
+
     inside = np.flatnonzero(labels >= 0)
     if not len(inside):
         raise InputError("no text is in a cluster: there is nothing to calibrate")
     labels, margins = labels[inside], np.asarray(margins, dtype=np.float64)[inside]
     n_clusters = max(n_clusters or 0, int(labels.max()) + 1)
-    agreement = _agreement(labels, vectors[inside])
-    sizes = np.bincount(labels, minlength=n_clusters)
-    sums = np.bincount(labels, weights=agreement, minlength=n_clusters)
+    units = vectors[inside]
+    units = unit_rows(units if issparse(units) else np.asarray(units, dtype=np.float32))
+    count = min(NEIGHBOURS, len(labels) - 1)
+    near = _nearest(units, count)
+    # A cluster may have fewer texts than a text has neighbours.
+    possible = np.clip(np.bincount(labels)[labels] - 1, 1, max(count, 1))
+    found = (labels[near] == labels[:, None]).sum(axis=1)
+    agreement = np.minimum(found / possible, 1.0) if count else np.ones(len(labels))
     mean = float(agreement.mean())
-    by_cluster = (sums + PRIOR_TEXTS * mean) / (sizes + PRIOR_TEXTS)
+    group = _groups(units, labels, n_clusters)[labels]
+    in_group = (group[near] == group[:, None]).sum(axis=1)
     knots = np.quantile(margins, np.linspace(0, 1, KNOTS))
-    return Calibration(mean, tuple(by_cluster.tolist()), tuple(knots.tolist()))
+    return Calibration(
+        mean,
+        _by_cluster(agreement, np.ones(len(labels)), labels, n_clusters, PRIOR_TEXTS * mean, PRIOR_TEXTS),
+        # As though each cluster had six more neighbours, five of them in its group.
+        _by_cluster(in_group, np.full(len(labels), count), labels, n_clusters, 5, 6),
+        tuple(_found_again(units, labels, n_clusters).tolist()),
+        tuple(knots.tolist()),
+    )
 
 
-def _agreement(labels: NDArray[np.int64], vectors: Any) -> NDArray[np.float64]:
-    """Of each text's nearest neighbours, how many share its cluster, of as many as could: a cluster may have fewer."""
-    from scipy.sparse import issparse
+def _by_cluster(
+    values: NDArray[Any], of: NDArray[Any], labels: NDArray[np.int64], n_clusters: int, more: float, of_more: float
+) -> tuple[float, ...]:
+    """Shares of each cluster, ``more`` of ``of_more`` added."""
+    sums, wholes = (np.bincount(labels, weights=each, minlength=n_clusters) for each in (values, of))
+    shares: NDArray[np.float64] = (sums + more) / (wholes + of_more)
+    return tuple(shares.tolist())
 
-    rows = vectors if issparse(vectors) else np.asarray(vectors, dtype=np.float32)
-    rows, count = unit_rows(rows), min(NEIGHBOURS, len(labels) - 1)
-    if count < 1:
-        return np.ones(len(labels))
-    possible = np.clip(np.bincount(labels)[labels] - 1, 1, count)
-    found = np.empty(len(labels))
-    for own, near, _ in nearest_rows(rows, count):
-        found[own] = (labels[near] == labels[own][:, None]).sum(axis=1)
-    return np.minimum(found / possible, 1.0)
+
+def _nearest(units: Any, count: int) -> NDArray[np.int64]:
+    """The ``count`` nearest rows of each."""
+    found = np.empty((units.shape[0], count), dtype=np.int64)
+    for rows, near, _ in nearest_rows(units, count) if count else ():
+        found[rows] = near
+    return found
+
+
+def _groups(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
+    """The group of each cluster: as many as the square root of their number, at least two, by average linkage."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.sparse import csr_matrix, issparse
+
+    if n_clusters < 3:
+        return np.arange(n_clusters)
+    members = csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_clusters, len(labels)))
+    sums = members @ units
+    means = unit_rows(sums.toarray() if issparse(sums) else np.asarray(sums))
+    return cut(np.asarray(linkage(means, "average")), n_clusters, max(2, round(n_clusters**0.5)))
+
+
+def _found_again(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
+    """Of each cluster, how much k-means finds again on draws of the texts; 1 where there is nothing to look for."""
+    n_texts, asked = len(labels), len(np.unique(labels))
+    size = max(int(SHARE * n_texts), asked)
+    if asked < 2 or size < 2:
+        return np.ones(n_clusters)
+    total = np.zeros(n_clusters)
+    for draw in range(DRAWS):
+        rows = np.sort(np.random.default_rng(draw).permutation(n_texts)[:size])
+        again = kmeans(units[rows], asked, weights=np.ones(size, dtype=np.int64), seed=draw, n_init=1).labels
+        shared = np.zeros((n_clusters, asked))
+        np.add.at(shared, (labels[rows], again), 1)
+        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0, keepdims=True) - shared
+        total += (shared / np.maximum(either, 1)).max(axis=1)
+    return total / DRAWS
 
 
 def _log_odds(shares: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn
+
+if TYPE_CHECKING:
+    from coterie.edits import Edit
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
 CHUNK_ROWS = 8_192
@@ -65,12 +68,12 @@ def predict(
         import numpy as np
 
         from coterie.calibration import Calibration
-        from coterie.edits import apply_to_new, read_edits
+        from coterie.edits import apply_to_new
         from coterie.edits.log import EDITS_FILE
         from coterie.methods.persistence import load
 
     model = load(run, device=device)
-    edits = read_edits(run)
+    edits, edit_notes = _edits_of(run)
     calibration = Calibration.read(run)
     rows = empty = cut = 0
     writer: AssignmentWriter | None = None
@@ -81,8 +84,8 @@ def predict(
             labels, confidence = answer.labels, answer.confidence
             if calibration is not None:
                 confidence = calibration.confidence(labels, confidence)
-            if edits.active:
-                labels, placed = apply_to_new(edits.active, corpus.texts, labels, model.transform)
+            if edits:
+                labels, placed = apply_to_new(edits, corpus.texts, labels, model.transform)
                 # Where a person has put the very text, nothing is in doubt.
                 confidence = np.where(placed, 1.0, confidence)
             writer = writer or AssignmentWriter(stream, corpus, with_texts=not no_text, min_confidence=min_confidence)
@@ -100,9 +103,9 @@ def predict(
             typer.echo(
                 f"{writer.abstained:,} of them are below a confidence of {min_confidence:g} and stay unassigned."
             )
-        if edits.active:
-            typer.echo(f"As corrected by {len(edits.active):,} edits in {run / EDITS_FILE}.")
-        for note in edits.notes:
+        if edits:
+            typer.echo(f"As corrected by {len(edits):,} edits in {run / EDITS_FILE}.")
+        for note in edit_notes:
             typer.echo(f"Note: {note}.")
         if calibration is None:
             typer.echo(
@@ -110,6 +113,23 @@ def predict(
             )
         if cut:
             typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
+
+
+def _edits_of(run: Path) -> tuple[list[Edit], list[str]]:
+    """The edits of a run that can be applied to it, and what there is to say about the others."""
+    import numpy as np
+
+    from coterie.edits import read_edits, replay
+    from coterie.report.run import read_about, read_told_clusters
+
+    told = read_edits(run)
+    if not told.active:
+        return [], list(told.notes)
+    names = [card["name"] for card in read_told_clusters(run)]
+    # Where each row is does not matter here, but that there is such a row.
+    rows = np.zeros(int(read_about(run)["rows"]), dtype=np.int64)
+    state = replay(told.active, rows, names, [[] for _ in names])
+    return state.applied, [*told.notes, *state.notes]
 
 
 @contextmanager

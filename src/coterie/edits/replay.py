@@ -33,8 +33,8 @@ class Edited:
         Which rows a person put where they are.
     gone:
         What became of clusters that are no more, by id.
-    notes:
-        Edits that could not be applied, and why.
+    applied, notes:
+        Edits that could be applied, and the others with their reasons.
     """
 
     labels: NDArray[np.int64]
@@ -43,6 +43,7 @@ class Edited:
     next_id: int
     moved: NDArray[np.bool_]
     gone: dict[int, str] = field(default_factory=dict)
+    applied: list[Edit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def check(self, edit: Edit) -> None:
@@ -84,6 +85,7 @@ class Edited:
         else:
             self.labels[edit.rows] = edit.to
             self.moved[edit.rows] = True
+        self.applied.append(edit)
 
     def _merge(self, edit: Edit) -> None:
         others = [cluster for cluster in edit.clusters if cluster != edit.to]
@@ -150,6 +152,9 @@ def apply_to_new(
     transform: Callable[[list[str]], Any],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """What the edits make of texts that were assigned to the run's clusters, and which of them a person has placed.
+
+    ``edits`` are those that could be applied to the run (``replay(...).applied``): others would lead to clusters that
+    are gone.
 
     Texts of a merged cluster follow it; texts of a split one go to the part with the nearest centre; a text that was
     moved stays where it was put, wherever it turns up. ``transform`` embeds texts as the run's model does.

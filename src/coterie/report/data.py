@@ -104,6 +104,8 @@ def _about(run: Run, with_texts: bool) -> dict[str, Any]:
         "rows": len(labels),
         "distinct": len(run.corpus.distinct),
         "unassigned": int((labels < 0).sum()),
+        "abstained": about.get("abstained", 0),
+        "min_confidence": about.get("min_confidence", 0.0),
         "clusters": len(np.unique(labels[labels >= 0])),
         "notes": about["notes"],
         "version": about["versions"]["coterie"],
@@ -133,32 +135,47 @@ def headline(content: Mapping[str, Any]) -> list[str]:
     sizes = [card["size"] for card in cards]
     sentences = [
         f"{about['rows']:,} texts in {about['clusters']:,} groups; the largest is “{largest['name']}” "
-        f"({largest['size']:,}, {largest['share']:.0%}), the smallest has {min(sizes):,}."
+        f"({largest['size']:,}, {_percent(largest['share'])}), the smallest has {min(sizes):,}."
     ]
     if about["unassigned"]:
-        sentences.append(f"{about['unassigned']:,} rows are in no group.")
+        sentences.append(f"{_are(about['unassigned'], 'row')} in no group.")
+    if about["abstained"]:
+        sentences.append(
+            f"{_are(about['abstained'], 'text')} below the confidence of {about['min_confidence']:g} that was asked "
+            "for: unassigned in assignments.csv, and here in the group that fits best."
+        )
     known = [card["stability"] for card in cards if card["stability"] is not None]
     if known:
         stable, shaky = sum(each >= 0.75 for each in known), sum(each < 0.5 for each in known)
         sentences.append(
-            f"{stable} of {len(known)} groups are found again when the clustering is repeated on drawn parts of the "
-            f"texts (stability 75 % or more); {shaky} are not (under 50 %): read those with care."
+            f"Of {len(known)} groups {stable} {'is' if stable == 1 else 'are'} found again when the clustering is "
+            f"repeated on drawn parts of the texts (stability 75 % or more), {shaky} {'is' if shaky == 1 else 'are'} "
+            "not (under 50 %): read those with care."
         )
     estimate = content["coverage"][0].get("expected")
     if content["calibrated"] and estimate is not None:
         sentences.append(
-            f"About {estimate:.0%} of the texts are in the group where they belong, as far as their neighbours tell: "
-            "an estimate without labels, off by some 10 points."
+            f"About {_percent(estimate)} of the texts are in the group where they belong, as far as their neighbours "
+            "tell: an estimate without labels, off by some 10 points."
         )
     if content["trained"] is not None:
         sentences.append(content["trained"]["verdict"])
     if content["truth"] is not None:
         scores = content["truth"]["scores"]
         sentences.append(
-            f"Against the labels given, which were not used: accuracy {scores['accuracy']:.0%}, "
-            f"NMI {scores['nmi']:.0%}, ARI {scores['ari']:.0%}."
+            f"Against the labels given, which were not used: accuracy {_percent(scores['accuracy'])}, "
+            f"NMI {_percent(scores['nmi'])}, ARI {_percent(scores['ari'])}."
         )
     return sentences
+
+
+def _percent(share: float) -> str:
+    """As the page's script writes it."""
+    return f"{100 * share:.0f} %"
+
+
+def _are(count: int, what: str) -> str:
+    return f"{count:,} {what} is" if count == 1 else f"{count:,} {what}s are"
 
 
 def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:

@@ -95,8 +95,8 @@ function fillGroup() {
 function textLine(each) {
   const box = make("input", { type: "checkbox", "aria-label": "Choose this text", onchange: (event) => { if (event.target.checked) selected.set(each.row, each); else selected.delete(each.row); fillSelection(); } });
   box.checked = selected.has(each.row);
-  const facts = [view.chosen === null ? each.name : "", each.times > 1 ? `${count(each.times)} times` : "", each.moved ? "put here by hand" : each.runner_up && each.runner_up !== each.name ? `then ${each.runner_up}` : ""].filter(Boolean).join(" · ");
-  return make("li", {}, box, make("div", {}, make("span", { class: "words-of", text: each.text, dir: "auto" }), make("span", { class: "told", text: facts })), make("span", { class: "sure", title: "confidence: how far its group is ahead of the next", text: percent(each.confidence) }));
+  const facts = [view.chosen === null ? each.name : "", each.times > 1 ? `${count(each.times)} times` : "", each.moved ? "put here by hand" : each.runner_up && each.runner_up !== each.name ? `next: ${each.runner_up}` : ""].filter(Boolean).join(" · ");
+  return make("li", {}, box, make("div", {}, make("span", { class: "words-of", text: each.text, dir: "auto" }), make("span", { class: "told", text: facts })), make("span", { class: "sure", title: run.calibrated ? "confidence: the chance that it belongs here, estimated" : "confidence: how far its group is ahead of the next", text: percent(each.confidence) }));
 }
 
 function fillSelection() {
@@ -149,14 +149,15 @@ function edit(asked, doing = "") {
 
 function placedEntry(each) {
   const most = Math.max(1e-4, ...each.words.map((word) => word.matters));
-  const text = make("p", { dir: "auto" });
+  const text = make("p", { dir: "auto", class: "words-of" });
   if (!each.words.length) text.append(each.text);
   for (const word of each.words) {
     const much = Math.max(0, word.matters) / most;
     text.append(much > 0.2 ? make("mark", { style: `--much:${much.toFixed(2)}`, title: `without it: ${percent(word.matters)} less`, text: word.word }) : word.word, " ");
   }
+  if (each.rest) text.append(each.rest);
   const where = make("p", {}, "→ ", swatch(each.cluster), " ", make("button", { type: "button", text: each.name, onclick: () => choose(each.cluster) }),
-    make("span", { class: "told", text: each.by_hand ? " put there by hand" : ` confidence ${percent(each.confidence)}${each.runner_up ? `, then ${each.runner_up}` : ""}` }));
+    make("span", { class: "told", text: each.by_hand ? " put there by hand" : ` confidence ${percent(each.confidence)}${each.runner_up ? `, next ${each.runner_up}` : ""}` }));
   const alike = each.examples.map((other) => make("li", { class: "told", dir: "auto", text: `${other.text} (${other.name}, cosine ${other.cosine})` }));
   return make("div", { class: "placed" }, text, where, make("ul", { class: "texts" }, ...alike));
 }
@@ -190,23 +191,19 @@ function listen() {
   byId("more").addEventListener("click", () => attempt(() => refresh(true)));
   byId("back").addEventListener("click", () => choose(null));
   byId("rename").addEventListener("submit", (event) => { event.preventDefault(); edit({ kind: "rename", clusters: [view.chosen], name: byId("name").value }); });
-  byId("merge").addEventListener("change", (event) => {
-    const to = Number(event.target.value), from = view.chosen;
-    if (event.target.value === "") return;
-    view.chosen = to;
-    edit({ kind: "merge", clusters: [from], to });
+  // A list alone must not act: with the keyboard one passes through all that stand before the one that is meant.
+  const onSubmit = (name, act) => byId(`${name}-form`).addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (byId(name).value !== "") act(byId(name).value, view.chosen);
+    else byId(name).focus();
   });
-  byId("split").addEventListener("change", (event) => {
-    if (event.target.value === "") return;
-    const from = view.chosen;
-    view.chosen = null;
-    edit({ kind: "split", clusters: [from], into: Number(event.target.value) }, "Splitting …");
-  });
+  onSubmit("merge", (to, from) => { view.chosen = Number(to); edit({ kind: "merge", clusters: [from], to: Number(to) }); });
+  onSubmit("split", (into, from) => { view.chosen = null; edit({ kind: "split", clusters: [from], into: Number(into) }, "Splitting …"); });
   byId("noise").addEventListener("click", () => { const from = view.chosen; view.chosen = null; edit({ kind: "noise", clusters: [from] }); });
-  byId("move").addEventListener("change", (event) => {
+  onSubmit("move", (to) => {
     const rows = [...selected.keys()];
-    if (event.target.value === NEW) edit({ kind: "separate", rows }, "Making a new group …");
-    else if (event.target.value !== "") edit({ kind: "move", rows, to: Number(event.target.value) });
+    if (to === NEW) edit({ kind: "separate", rows }, "Making a new group …");
+    else edit({ kind: "move", rows, to: Number(to) });
   });
   byId("unselect").addEventListener("click", () => { selected.clear(); for (const box of byId("texts").querySelectorAll("input")) box.checked = false; fillSelection(); });
   byId("undo").addEventListener("click", () => edit({ kind: "undo" }));

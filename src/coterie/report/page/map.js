@@ -33,24 +33,39 @@ function isDark() {
   const told = document.documentElement.dataset.theme;
   return told ? told === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
-function hsl(id) {
-  const light = (isDark() ? [62, 74, 50] : [46, 34, 58])[id % 3];
-  return [(id * 137.508 + 215) % 360, id % 2 ? 58 : 72, light];
+/** Red, green and blue from 0 to 255. */
+function rgb(hue, saturation, light) {
+  const s = saturation / 100, l = light / 100, a = s * Math.min(l, 1 - l);
+  return [0, 8, 4].map((n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  });
+}
+/** How bright a colour looks, from 0 to 1 (WCAG's relative luminance): yellow far more than blue. */
+function luminance(channels) {
+  const [red, green, blue] = channels.map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+/** The colour of a group: lighter or darker until it stands out from the paper by 3 to 1. */
+const colours = { true: new Map(), false: new Map() };
+function colour(id) {
+  if (id < 0) return [136, 136, 136];
+  const dark = isDark(), known = colours[dark];
+  if (known.has(id)) return known.get(id);
+  const hue = (id * 137.508 + 215) % 360, saturation = id % 2 ? 58 : 72;
+  let light = (dark ? [62, 74, 50] : [46, 34, 58])[id % 3], found = rgb(hue, saturation, light);
+  for (; light > 0 && light < 100 && (dark ? luminance(found) < 0.145 : luminance(found) > 0.27); light += dark ? 2 : -2)
+    found = rgb(hue, saturation, light + (dark ? 2 : -2));
+  known.set(id, found);
+  return found;
 }
 function css(id) {
-  if (id < 0) return "#888888";
-  const [hue, saturation, light] = hsl(id);
-  return `hsl(${hue} ${saturation}% ${light}%)`;
+  return `rgb(${colour(id).join(", ")})`;
 }
 /** As a pixel: little-endian alpha, blue, green, red. */
 function pixel(id, alpha) {
-  const [hue, saturation, light] = id < 0 ? [0, 0, 53] : hsl(id);
-  const s = saturation / 100, l = light / 100, a = s * Math.min(l, 1 - l);
-  const channel = (n) => {
-    const k = (n + hue / 30) % 12;
-    return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  };
-  return ((alpha << 24) | (channel(4) << 16) | (channel(8) << 8) | channel(0)) >>> 0;
+  const [red, green, blue] = colour(id);
+  return ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
 /** Points on a canvas, written pixel by pixel: a hundred thousand take a few milliseconds. */

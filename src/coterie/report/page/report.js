@@ -129,7 +129,9 @@ function fillTrained() {
   const changes = trained.changes, name = (id) => clusters[id]?.name ?? `group ${id}`;
   body.append(make("p", { text: `${percent(changes.agreement)} of the texts stayed in the group that matches their first one.` }));
   const listed = (ids) => ids.map((id) => `“${name(id)}”`).join(", ");
-  const told = { split: (each) => `${listed(each.before)} was split into ${listed(each.after)}`, merged: (each) => `${listed(each.before)} were merged into ${listed(each.after)}`,
+  // The largest part of a group has its name.
+  const parts = (each) => { const others = each.after.filter((id) => !each.before.includes(id)); return others.length < each.after.length ? `: ${listed(others)} came out of it` : ` into ${listed(each.after)}`; };
+  const told = { split: (each) => `${listed(each.before)} was split${parts(each)}`, merged: (each) => `${listed(each.before)} were merged into ${listed(each.after)}`,
     new: (each) => `${listed(each.after)} is new`, gone: (each) => `${listed(each.before)} is gone` };
   const happened = (changes.changes ?? []).filter((each) => told[each.kind]).slice(0, 12);
   if (happened.length) body.append(make("h3", { text: "Splits and mergers" }), make("ul", { class: "texts" }, ...happened.map((each) => make("li", { text: `${told[each.kind](each)}.` }))));
@@ -185,12 +187,13 @@ function fillCoverage() {
   const second = right.length ? right : data.calibrated ? expected : [];
   const lines = [{ points: kept }];
   if (second.length) lines.push({ points: second, class: "other" });
+  const asked = data.about.abstained ? [{ at: data.about.min_confidence, name: "asked for" }] : [];
   const half = data.coverage.filter((point) => point.share >= 0.5).at(-1);
   const meaning = data.calibrated
     ? "Of texts with a confidence of 70 %, about 70 % are in the group where they belong: those of the subject that most texts of the group have. It is an estimate from the margins and the neighbours of the texts, made without labels."
     : "Confidence is how far a text's group is ahead of the runner-up; it is a margin, not a probability of being right.";
   byId("coverage").append(make("p", { text: `Half of the texts have a confidence of ${percent(half.least)} or more. ${meaning}` }),
-    make("div", { class: "panels" }, lineChart(right.length ? "Texts kept (blue) and rightly placed among them (green)" : second.length ? "Texts kept (blue) and how many of them belong there, estimated (green)" : "Texts kept when weak ones are left out", lines, { x: "least confidence", y: "%", yFrom: 0, yTo: 100 })));
+    make("div", { class: "panels" }, lineChart(right.length ? "Texts kept (blue) and rightly placed among them (green)" : second.length ? "Texts kept (blue) and how many of them belong there, estimated (green)" : "Texts kept when weak ones are left out", lines, { marks: asked, x: "least confidence", y: "%", yFrom: 0, yTo: 100 })));
 }
 
 function fillTruth() {
@@ -222,7 +225,7 @@ function listen() {
       tip.hidden = i < 0;
       if (i < 0) return;
       const card = clusters[main.cluster[i]], next = clusters[runnerUp[i]];
-      tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, then ${next.name}` : ""}`));
+      tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, next ${next.name}` : ""}`));
       putBeside(tip, map.canvas, x, y);
     },
     escape: () => byId("clear").click(),
@@ -232,10 +235,27 @@ function listen() {
   byId("clear").addEventListener("click", () => { chosen = null; wanted = ""; byId("search").value = ""; map.reset(); choose(); });
   byId("theme").addEventListener("click", () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; repaint(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  // Paper is light, and nothing can be unfolded on it.
+  const root = document.documentElement, folded = () => document.querySelectorAll("details:not([open])");
+  let before = null;
+  addEventListener("beforeprint", () => {
+    before ??= { theme: root.dataset.theme, closed: [...folded()] };
+    root.dataset.theme = "light";
+    for (const each of before.closed) each.open = true;
+    repaint(true);
+  });
+  addEventListener("afterprint", () => {
+    if (!before) return;
+    if (before.theme) root.dataset.theme = before.theme; else delete root.dataset.theme;
+    for (const each of before.closed) each.open = false;
+    before = null;
+    repaint();
+  });
 }
-function repaint() {
+/** In the colours of now; at once where no frame is to come, as in print. */
+function repaint(now = false) {
   for (const each of document.querySelectorAll("[data-swatch]")) each.style.background = css(Number(each.dataset.swatch));
-  for (const view of [map, ...small.map((each) => each.view)]) view.ask();
+  for (const view of [map, ...small.map((each) => each.view)]) if (now === true) view.draw(); else view.ask();
 }
 
 fillGroups();
