@@ -24,6 +24,7 @@ ROOMS = (
     "encoders",
     "clustering",
     "validity",
+    "starts",
     "losses",
     "training",
     "language",

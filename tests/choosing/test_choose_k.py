@@ -14,8 +14,9 @@ from sklearn.metrics import silhouette_score
 from coterie.choosing import ChosenK, choose_k
 from coterie.choosing.candidates import around, grid, parse_range, range_of
 from coterie.choosing.choice import WEIGHTS
-from coterie.choosing.signs import Evidence, cosine_silhouette, kept_together, nearest_by_words
+from coterie.choosing.signs import Evidence
 from coterie.errors import InputError, SettingError
+from coterie.validity.neighbourhoods import cosine_silhouette, kept_together, nearest_by_words
 
 
 def clouds(k: int, seed: int = 0, each: int = 50) -> NDArray[np.float64]:

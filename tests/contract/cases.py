@@ -21,8 +21,10 @@ K = 3
 # UMAP is an extra.
 UMAP = ("umap",) if importlib.util.find_spec("umap") else ()
 CLUSTERERS = ("kmeans", "spherical", "ward", "average", *UMAP)
+# Of the frozen encoder one more.
+CLUSTERERS_OF_FROZEN = (*CLUSTERERS, "chosen")
 # Those, and methods, whose labels_ are not "nearest centre".
-LINKAGES = ("ward", "average", "umap")
+LINKAGES = ("ward", "average", "umap", "chosen")
 OWN_PARTITIONS = ("hac_sd", "bertopic")
 # Methods with an encoder whose vectors are not the encoder's.
 NETWORKS = {"ae", "dec", "idec", "dcn", "self_train"}
@@ -146,7 +148,8 @@ def _cases() -> list[Case]:
         if not info.available:
             continue  # its own test says what is asked of who has not got the package
         offers = "clusterer" in inspect.signature(info.load()).parameters
-        cases += [Case(info, name) for name in CLUSTERERS] if offers else [Case(info, None)]
+        clusterers = CLUSTERERS_OF_FROZEN if info.name == "frozen" else CLUSTERERS
+        cases += [Case(info, name) for name in clusterers] if offers else [Case(info, None)]
     return cases
 
 

@@ -13,7 +13,7 @@ import coterie
 from coterie import Corpus, FrozenEncoder
 from coterie.errors import InputError, SettingError
 
-from .cases import CLUSTERERS, DISTINCT, IS_EMPTY, LINKAGES, ROWS, UNSEEN, Case, K
+from .cases import CLUSTERERS_OF_FROZEN, DISTINCT, IS_EMPTY, LINKAGES, ROWS, UNSEEN, Case, K
 
 
 def _pandas(texts: list[Any]) -> Any:
@@ -113,7 +113,7 @@ def test_given_vectors_are_refused_by_methods_that_make_their_own(method_case: C
 # --- vectors given to FrozenEncoder ---
 
 
-@pytest.mark.parametrize("clusterer", CLUSTERERS)
+@pytest.mark.parametrize("clusterer", CLUSTERERS_OF_FROZEN)
 def test_given_vectors_give_the_labels_of_computed_ones(tiny_encoder: Path, tmp_path: Path, clusterer: str) -> None:
     settings = {"clusterer": clusterer, "encoder": str(tiny_encoder), "device": "cpu"}
     computed = FrozenEncoder(K, **settings).fit(ROWS)
@@ -138,7 +138,7 @@ def test_given_vectors_give_the_labels_of_computed_ones(tiny_encoder: Path, tmp_
                 call(UNSEEN)
 
 
-@pytest.mark.parametrize("clusterer", CLUSTERERS)
+@pytest.mark.parametrize("clusterer", CLUSTERERS_OF_FROZEN)
 def test_given_vectors_mean_the_same_in_fit_and_predict(clusterer: str) -> None:
     """Of any length: spherical k-means must scale the vectors it is given in predict as it did in fit."""
     generator = np.random.default_rng(3)

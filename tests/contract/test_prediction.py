@@ -13,7 +13,7 @@ from coterie import FrozenEncoder
 from coterie.errors import InputError, NotFittedError
 from coterie.methods.base import ClusteringMethod
 
-from .cases import CLUSTERERS, DISTINCT, IS_EMPTY, LINKAGES, ROWS, UNSEEN, Case, K, dense
+from .cases import CLUSTERERS_OF_FROZEN, DISTINCT, IS_EMPTY, LINKAGES, ROWS, UNSEEN, Case, K, dense
 
 PLANTED_EMPTY = ["", *UNSEEN[:4], None, " \n", *UNSEEN[4:]]
 
@@ -141,7 +141,7 @@ def test_rounding_does_not_decide_between_two_centres(encoder_case: Case, tiny_e
         pytest.skip("no vector changes with its batch on this machine")
 
 
-@pytest.mark.parametrize("clusterer", CLUSTERERS)
+@pytest.mark.parametrize("clusterer", CLUSTERERS_OF_FROZEN)
 def test_exact_ties_are_broken_alike_in_fit_and_predict(clusterer: str) -> None:
     """Points on a small grid, where a point is often equally far from two centres, and some lie at the origin."""
     generator = np.random.default_rng(0)

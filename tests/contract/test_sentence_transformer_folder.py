@@ -11,7 +11,7 @@ import coterie
 from coterie import FrozenEncoder
 from coterie.errors import ModelFolderError
 
-from .cases import CLUSTERERS, DISTINCT, ROWS, UNSEEN, Case, K
+from .cases import CLUSTERERS_OF_FROZEN, DISTINCT, ROWS, UNSEEN, Case, K
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 
@@ -51,7 +51,7 @@ def test_the_encoders_own_settings_are_followed(folder_case: Case, tiny_encoder:
     np.testing.assert_allclose(second.transform(TEXTS), first.transform(TEXTS), atol=1e-5)
 
 
-@pytest.mark.parametrize("clusterer", CLUSTERERS)
+@pytest.mark.parametrize("clusterer", CLUSTERERS_OF_FROZEN)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_frozen_encoders_in_every_clustering(
     tiny_encoder: Path, tmp_path: Path, clusterer: str, normalize: bool

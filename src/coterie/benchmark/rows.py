@@ -102,6 +102,7 @@ ROWS: tuple[Row, ...] = (
     Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}, chance=False),
     Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}, chance=False),
     Row("umap-kmeans", "frozen encoder + UMAP + k-means", "frozen", {"clusterer": "umap"}, requires="umap"),
+    Row("frozen-chosen", "frozen encoder + the clustering chosen without labels", "frozen", {"clusterer": "chosen"}),
     Row("sif", "SIF + k-means", "sif", published="sif"),
     *_on("ae", "AE + k-means", "ae"),
     *_on("dec", "DEC", "dec"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod
-from coterie.methods.baselines.partition import PartitionMixin
+from coterie.methods.baselines.partition import CLUSTERERS, PartitionMixin
 from coterie.methods.results import Learned
 from coterie.text.corpus import Corpus
 
@@ -20,16 +20,21 @@ if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
 
+CHOSEN = "chosen"
+
+
 class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
-    """Embeddings without training, then k-means, spherical k-means, Ward or average linkage, or UMAP and k-means.
+    """Embeddings without training, then k-means, a linkage, UMAP and k-means, or what is best by label-free signs.
 
     Parameters
     ----------
     n_clusters:
         How many clusters to make.
     clusterer:
-        ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"`` or ``"umap"`` (k-means in five dimensions made by UMAP:
-        ``pip install 'coterie[umap]'``). After the last three, ``predict`` goes by the nearest mean.
+        ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"``, ``"umap"`` (k-means in five dimensions made by UMAP:
+        ``pip install 'coterie[umap]'``) or ``"chosen"``: of eight clusterings, by k-means and linkage, of the vectors
+        as they are and smoothed over their neighbours, the one that label-free signs speak for
+        (:func:`coterie.starts.choose_start`). After the last four, ``predict`` goes by the nearest mean.
     encoder, pooling, normalize, max_length, device:
         Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
     random_state:
@@ -44,6 +49,8 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
     >>> FrozenEncoder(n_clusters=2).fit(texts).labels_
     array([0, 0, 0, 1, 1])
     """
+
+    _clusterers: ClassVar[tuple[str, ...]] = (*CLUSTERERS, CHOSEN)
 
     def __init__(
         self,
@@ -67,7 +74,17 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
         self.random_state = random_state
 
     def _cluster(self, features: NDArray[np.float32], corpus: Corpus) -> Learned:
+        if self.clusterer == CHOSEN and len(features) > self.n_clusters + 1:
+            return self._with_centroids(features, self._chosen(features, corpus), corpus.counts)
         return self._partition(features, corpus.counts)
+
+    def _chosen(self, features: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
+        from coterie.starts import choose_start
+
+        texts, counts = corpus.distinct, corpus.counts
+        found = choose_start(texts, self.n_clusters, vectors=features, weights=counts, seed=self.seed_)
+        self._note(f"of {len(found.judged)} clusterings the signs speak for {found.best.name} (no label was used)")
+        return found.best.labels
 
     def _on_device(self, features: NDArray[np.float32]) -> torch.Tensor:
         import torch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,11 @@ class PartitionMixin(ClusteringMethod):
     """Adds the parameter ``clusterer`` and the clustering step."""
 
     clusterer: str
+    _clusterers: ClassVar[tuple[str, ...]] = CLUSTERERS
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_choice("clusterer", self.clusterer, CLUSTERERS)
+        check_choice("clusterer", self.clusterer, self._clusterers)
         if self.clusterer == "umap":
             require_extra("umap", "umap")
 

@@ -1,0 +1,81 @@
+"""Which of several clusterings of the frozen embeddings is chosen without labels, and which would have been best.
+
+    PYTHONPATH=src python benchmarks/starts.py --sets tuning --out benchmarks/results/starts.json
+    PYTHONPATH=src python benchmarks/starts.py --sets short --out benchmarks/results/starts.json
+
+Tuning sets are those of choose_k.py: 4,000 of their distinct texts at most, or those of some of their classes. Of the
+eight short-text sets all texts are clustered. The number of classes is given. Results are added to the file set by set;
+embeddings are kept in ``--cache``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from choose_k import short_sets, tuning_sets
+from numpy.typing import NDArray
+
+from coterie import __version__
+from coterie.benchmark.sets import EIGHT_SHORT
+from coterie.encoders.weights import DEFAULT_MODEL
+from coterie.evaluation.external import evaluate
+from coterie.starts import choose_start
+from coterie.starts.choice import SIGNS
+from coterie.text.corpus import Corpus
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="tuning", help="tuning, short, or names of short-text sets: a,b")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cache", type=Path, default=Path("embeddings"))
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    options.cache.mkdir(parents=True, exist_ok=True)
+    tuning = options.sets == "tuning"
+    names = EIGHT_SHORT if options.sets == "short" else tuple(options.sets.split(","))
+    for name, corpus, labels, vectors in tuning_sets(options.cache) if tuning else short_sets(names, options.cache):
+        found = measured(corpus, labels, vectors, options.seed)
+        print(name, found["chosen"], found["scores"][found["chosen"]], "best", found["best"], flush=True)
+        content = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else {}
+        content |= {
+            "what": "clusterings of the frozen embeddings, which one is chosen without labels, and their scores",
+            "date": datetime.now(UTC).date().isoformat(),
+            "code_version": __version__,
+            "encoder": DEFAULT_MODEL,
+        }
+        content.setdefault("tuning" if tuning else "short", {})[name] = found
+        options.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32], seed: int) -> dict[str, Any]:
+    """``vectors``: one row a distinct text; labels: one a row."""
+    began = time.perf_counter()
+    classes = len(set(labels))
+    found = choose_start(corpus.distinct, classes, vectors=vectors, weights=corpus.counts, seed=seed)
+    seconds = time.perf_counter() - began
+    scores, signs = {}, {}
+    for each in found.judged:
+        told = evaluate(labels, corpus.expand(each.labels, -1).tolist())
+        scores[each.name] = {"accuracy": round(100 * told.accuracy, 2), "nmi": round(100 * told.nmi, 2)}
+        signs[each.name] = {sign: round(getattr(each, sign), 4) for sign in (*SIGNS, "score")}
+    return {
+        "texts": len(corpus),
+        "classes": classes,
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        "chosen": found.best.name,
+        "best": max(scores, key=lambda name: scores[name]["accuracy"]),
+        "scores": scores,
+        "signs": signs,
+    }
+
+
+if __name__ == "__main__":
+    main()
