@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import kmeans, unit_rows
-from coterie.clustering.nearest import nearest_rows
+from coterie.clustering.nearest import nearest
 from coterie.errors import InputError
 
 CALIBRATION_FILE = "calibration.json"
@@ -134,7 +134,7 @@ def calibrate(
     units = vectors[inside]
     units = unit_rows(units if issparse(units) else np.asarray(units, dtype=np.float32))
     count = min(NEIGHBOURS, len(labels) - 1)
-    near = _nearest(units, count)
+    near = nearest(units, count)[0] if count else np.zeros((len(labels), 0), dtype=np.int64)
     # A cluster may have fewer texts than a text has neighbours.
     possible = np.clip(np.bincount(labels)[labels] - 1, 1, max(count, 1))
     found = (labels[near] == labels[:, None]).sum(axis=1)
@@ -160,14 +160,6 @@ def _by_cluster(
     sums, wholes = (np.bincount(labels, weights=each, minlength=n_clusters) for each in (values, of))
     shares: NDArray[np.float64] = (sums + more) / (wholes + of_more)
     return tuple(shares.tolist())
-
-
-def _nearest(units: Any, count: int) -> NDArray[np.int64]:
-    """The ``count`` nearest rows of each."""
-    found = np.empty((units.shape[0], count), dtype=np.int64)
-    for rows, near, _ in nearest_rows(units, count) if count else ():
-        found[rows] = near
-    return found
 
 
 def _groups(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:

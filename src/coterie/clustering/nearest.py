@@ -25,3 +25,15 @@ def nearest_rows(units: Any, count: int) -> Iterator[tuple[NDArray[np.int64], ND
         cosines[np.arange(len(rows)), rows] = -np.inf
         near = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
         yield rows, near, np.take_along_axis(cosines, near, axis=1)
+
+
+def nearest(units: Any, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The ``count`` nearest other rows of each row, the nearest first, and their cosines."""
+    n_rows = units.shape[0]
+    rows = np.empty((n_rows, count), dtype=np.int64)
+    cosines = np.empty((n_rows, count))
+    for own, near, alike in nearest_rows(units, count):
+        order = np.argsort(-alike, axis=1, kind="stable")
+        rows[own] = np.take_along_axis(near, order, axis=1)
+        cosines[own] = np.take_along_axis(alike, order, axis=1)
+    return rows, cosines

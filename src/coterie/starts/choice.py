@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from coterie.checks import check_whole
 from coterie.clustering.kmeans import unit_rows
+from coterie.clustering.nearest import nearest
 from coterie.errors import InputError
 from coterie.starts.candidates import Start, followed, make_starts
-from coterie.starts.graph import nearest, neighbour_graph
+from coterie.starts.graph import neighbour_graph
 from coterie.validity.neighbourhoods import cosine_silhouette, kept_together, nearest_by_words
 
 # Of more texts so many are drawn, clustered and judged, and the others follow those most like them: to look for the

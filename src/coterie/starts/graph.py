@@ -13,24 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import unit_rows
-from coterie.clustering.nearest import nearest_rows
 
 # Halvings after which the width of a neighbourhood is known to the last digit that matters.
 HALVINGS = 40
 # Rounds of the iteration that finds waves, and how many more are carried along than are wanted.
 ROUNDS, MORE_WAVES = 40, 10
-
-
-def nearest(units: Any, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The ``count`` nearest other rows of each row, the nearest first, and their cosines."""
-    n_rows = units.shape[0]
-    rows = np.empty((n_rows, count), dtype=np.int64)
-    cosines = np.empty((n_rows, count))
-    for own, near, alike in nearest_rows(units, count):
-        order = np.argsort(-alike, axis=1, kind="stable")
-        rows[own] = np.take_along_axis(near, order, axis=1)
-        cosines[own] = np.take_along_axis(alike, order, axis=1)
-    return rows, cosines
 
 
 def neighbour_graph(rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> Any:

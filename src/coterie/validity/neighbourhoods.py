@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.clustering.nearest import nearest
+
 # Neighbours of a text, by its vector and by its words.
 NEIGHBOURS = 5
 
@@ -26,10 +28,10 @@ def cosine_silhouette(units: NDArray[np.float32], labels: NDArray[np.int64]) -> 
     inside = 1 - (likeness[rows, labels] - itself) / np.maximum(others, 1)
     outside = 1 - likeness / sizes
     outside[rows, labels] = np.inf
-    nearest = outside.min(axis=1)
-    larger = np.maximum(inside, nearest)
+    closest = outside.min(axis=1)
+    larger = np.maximum(inside, closest)
     defined = (others > 0) & (larger > 1e-9)
-    return float(np.where(defined, (nearest - inside) / np.where(defined, larger, 1), 0).mean())
+    return float(np.where(defined, (closest - inside) / np.where(defined, larger, 1), 0).mean())
 
 
 def kept_together(labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
@@ -47,14 +49,8 @@ def kept_together(labels: NDArray[np.int64], first: NDArray[np.int64], second: N
 
 def nearest_by_vector(units: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each text with each of its nearest texts."""
-    n_texts = len(units)
-    count = min(NEIGHBOURS, n_texts - 1)
-    found = []
-    for begin in range(0, n_texts, 1_024):
-        likeness = units[begin : begin + 1_024] @ units.T
-        likeness[np.arange(len(likeness)), begin + np.arange(len(likeness))] = -np.inf
-        found.append(np.argpartition(-likeness, count - 1, axis=1)[:, :count])
-    return np.repeat(np.arange(n_texts), count), np.concatenate(found).ravel()
+    count = min(NEIGHBOURS, len(units) - 1)
+    return np.repeat(np.arange(len(units)), count), nearest(units, count)[0].ravel()
 
 
 def nearest_by_words(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -67,15 +63,7 @@ def nearest_by_words(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[n
         space = WordSpace.fit(texts, once, max_features=20_000, stop_words=None, weighting="tfidf")
     except InputError:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    table = space.encode(texts)
-    first, second = [], []
-    for begin in range(0, len(texts), 512):
-        likeness = (table[begin : begin + 512] @ table.T).toarray()
-        rows = np.arange(len(likeness))
-        likeness[rows, begin + rows] = 0
-        count = min(NEIGHBOURS, len(texts) - 1)
-        nearest = np.argpartition(-likeness, count - 1, axis=1)[:, :count]
-        shares = np.take_along_axis(likeness, nearest, axis=1) > 0
-        first.append(begin + np.repeat(rows, count)[shares.ravel()])
-        second.append(nearest[shares])
-    return np.concatenate(first), np.concatenate(second)
+    count = min(NEIGHBOURS, len(texts) - 1)
+    near, cosines = nearest(space.encode(texts), count)
+    akin = cosines > 0
+    return np.repeat(np.arange(len(texts)), count)[akin.ravel()], near[akin]
