@@ -181,6 +181,10 @@ def test_new_texts_are_placed_with_reasons(served: Served, run: Path) -> None:
     served.edit(kind="merge", clusters=[2], to=0)
     assert served.ask("/api/place", {"texts": [known]})["placed"][0]["cluster"] == 0
     assert served.ask("/api/place", {"texts": []})["status"] == 400
+    # Of a long text the first words are weighed, and all are told.
+    long = " ".join(f"word{i}" for i in range(60))
+    answer = served.ask("/api/place", {"texts": [long]})["placed"][0]
+    assert " ".join([*(each["word"] for each in answer["words"]), answer["rest"]]) == long
     assert served.ask("/api/place", {"texts": "one"})["status"] == 400
     assert served.ask("/api/place", {"texts": ["x"] * 101})["status"] == 400
 

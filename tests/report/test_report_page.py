@@ -16,7 +16,7 @@ from made_run import EMOJI, NASTY, RIGHT_TO_LEFT
 
 from coterie.cli.report import write_report
 from coterie.errors import InputError
-from coterie.report.data import build_report
+from coterie.report.data import build_report, headline
 from coterie.report.rendering import render_report, script_json
 from coterie.report.run import read_run
 
@@ -99,6 +99,12 @@ def test_it_tells_of_rows_groups_and_what_was_repeated(run_folder: Path, content
         assert card["duplicates"] == pytest.approx(1 / card["size"] if card["id"] == twice else 0)
     assert content["headline"][0].startswith("65 texts in ")
     assert "1 row is in no group" in content["headline"][1]
+
+
+def test_it_tells_how_many_texts_were_left_unassigned(content: dict[str, Any]) -> None:
+    assert not any("below the confidence" in sentence for sentence in content["headline"])
+    told = headline(content | {"about": content["about"] | {"abstained": 5, "min_confidence": 0.4}})
+    assert any("5 texts are below the confidence of 0.4" in sentence for sentence in told)
 
 
 def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
