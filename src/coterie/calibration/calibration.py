@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
-from coterie.clustering.kmeans import kmeans, unit_rows
+from coterie.clustering.kmeans import unit_rows
 from coterie.clustering.nearest import nearest
 from coterie.errors import InputError
+from coterie.validity.stability import clustered_again, largest_jaccard
 
 CALIBRATION_FILE = "calibration.json"
 NEIGHBOURS = 10
@@ -181,14 +182,12 @@ def _found_again(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDAr
     size = max(int(SHARE * n_texts), asked)
     if asked < 2 or size < 2:
         return np.ones(n_clusters)
+    once = np.ones(size, dtype=np.int64)
     total = np.zeros(n_clusters)
     for draw in range(DRAWS):
         rows = np.sort(np.random.default_rng(draw).permutation(n_texts)[:size])
-        again = kmeans(units[rows], asked, weights=np.ones(size, dtype=np.int64), seed=draw, n_init=1).labels
-        shared = np.zeros((n_clusters, asked))
-        np.add.at(shared, (labels[rows], again), 1)
-        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0, keepdims=True) - shared
-        total += (shared / np.maximum(either, 1)).max(axis=1)
+        again = clustered_again(units[rows], once, asked, draw)
+        total += np.nan_to_num(largest_jaccard(labels[rows], again, once, n_clusters))
     return total / DRAWS
 
 

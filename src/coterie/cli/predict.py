@@ -117,14 +117,15 @@ def predict(
 
 def _edits_of(run: Path) -> tuple[list[Edit], list[str]]:
     """The edits of a run that can be applied to it, and what there is to say about the others."""
-    import numpy as np
-
     from coterie.edits import read_edits, replay
-    from coterie.report.run import read_about, read_told_clusters
 
     told = read_edits(run)
     if not told.active:
         return [], list(told.notes)
+    import numpy as np
+
+    from coterie.report.run import read_about, read_told_clusters
+
     names = [card["name"] for card in read_told_clusters(run)]
     # Where each row is does not matter here, but that there is such a row.
     rows = np.zeros(int(read_about(run)["rows"]), dtype=np.int64)

@@ -17,8 +17,8 @@ from coterie.report.content import describe_clusters
 from coterie.report.language_names import KnownNames, with_names
 from coterie.report.projection import Kind, project, project_together
 from coterie.report.run import Run
-from coterie.report.stability import cluster_stability
 from coterie.types import ClusterSummary
+from coterie.validity.stability import cluster_stability
 
 # Texts on the map unless told otherwise; of more, as many are drawn.
 MOST_POINTS = 20_000

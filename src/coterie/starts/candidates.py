@@ -38,17 +38,14 @@ def make_starts(
     ``units`` are of length one, one row a distinct text; ``graph`` tells of their neighbours
     (:func:`~coterie.starts.graph.neighbour_graph`); ``weights``, how often each text occurs, count for k-means.
     """
-    smooth = smoothed(units, graph, STEPS)
-    waves = spectral(graph, min(n_clusters, WAVES), seed)
-    spaces = {"": units, "smoothed ": smooth, "graph ": waves}
-    ways = {
-        "": ("k-means", "Ward", "average"),
-        "smoothed ": ("k-means", "Ward", "average"),
-        "graph ": ("k-means", "average"),
-    }
+    spaces = (
+        ("", units, ("k-means", "Ward", "average")),
+        ("smoothed ", smoothed(units, graph, STEPS), ("k-means", "Ward", "average")),
+        ("graph ", spectral(graph, min(n_clusters, WAVES), seed), ("k-means", "average")),
+    )
     found = []
-    for space, vectors in spaces.items():
-        for way in ways[space]:
+    for space, vectors, ways in spaces:
+        for way in ways:
             if way == "k-means":
                 labels = kmeans(vectors, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
             else:

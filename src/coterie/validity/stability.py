@@ -53,18 +53,16 @@ def cluster_stability(
         for _ in range(runs):
             draw = placed[generator.integers(0, len(placed), min(len(placed), sample))]
             drawn, times = np.unique(draw, return_counts=True)
-            found = _found_again(rows[drawn], times, n_held, int(generator.integers(2**31)))
-            best = _largest_jaccard(clusters[drawn], found, times, n_clusters)
+            found = clustered_again(rows[drawn], times, n_held, int(generator.integers(2**31)))
+            best = largest_jaccard(clusters[drawn], found, times, n_clusters)
             was_drawn = ~np.isnan(best)
             total[was_drawn] += best[was_drawn]
             drawn_in += was_drawn
     return np.divide(total, drawn_in, out=np.full(n_clusters, np.nan), where=drawn_in > 0)
 
 
-def _found_again(
-    rows: NDArray[np.floating[Any]], times: NDArray[np.int64], n_clusters: int, seed: int
-) -> NDArray[np.int64]:
-    """The clusters of rows drawn so many times, in a new k-means."""
+def clustered_again(rows: Any, times: NDArray[np.int64], n_clusters: int, seed: int) -> NDArray[np.int64]:
+    """The clusters of rows, dense or sparse, drawn so many times, in a new k-means."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
@@ -73,10 +71,10 @@ def _found_again(
     with threadpool_limits(1), warnings.catch_warnings():
         # Fewer distinct vectors than clusters leave some clusters empty, which is no fault here.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return kmeans(rows, min(n_clusters, len(rows)), weights=times, n_init=1, seed=seed).labels
+        return kmeans(rows, min(n_clusters, len(times)), weights=times, n_init=1, seed=seed).labels
 
 
-def _largest_jaccard(
+def largest_jaccard(
     given: NDArray[np.int64], found: NDArray[np.int64], times: NDArray[np.int64], n_given: int
 ) -> NDArray[np.float64]:
     """For each given cluster its similarity with the most similar found one; NaN for one without rows."""

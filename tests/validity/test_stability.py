@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from coterie.errors import InputError, SettingError
-from coterie.report.stability import cluster_stability
+from coterie.validity.stability import cluster_stability
 
 
 def _blobs(sizes: list[int], spread: float = 0.3, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
