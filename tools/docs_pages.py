@@ -40,6 +40,43 @@ PLACES = {
     "Corpus": "reference/python.md#corpus",
     "load": "reference/python.md#load",
 }
+# How to draw, as an example that the tests run.
+PICTURES = (
+    "## Pictures of a run",
+    "[`plot`](#plot) draws what `coterie plot` draws. Say this is the run:",
+    "```bash\n"
+    'cp "$(coterie datasets path support)" tickets.csv\n'
+    "coterie fit tickets.csv -k 8 --text-column text --method tfidf --no-report -o run\n"
+    "```",
+    "Its clusters by size, which of them are alike, and the map of 300 of its texts. The ending says in which form:",
+    "```python\n"
+    "import coterie\n\n"
+    'coterie.plot("run", "sizes", "sizes.svg")\n'
+    'coterie.plot("run", "similarity", "similarity.html")\n'
+    'print(coterie.plot("run", "map", "map.png", sample=300))\n'
+    "```",
+    "```text\nmap.png\n```",
+    "With true labels, which must not have been used to make the clusters: how many texts of each are in which "
+    "cluster. `labels` holds one a row of the run:",
+    "```python\n"
+    'labels = coterie.load_dataset("support").labels\n'
+    'coterie.plot("run", "confusion", "confusion.png", labels=labels)\n'
+    "```",
+    "To put a picture into a figure of your own, take its data: `coterie.report.pictures.picture_of` makes it, and "
+    "`coterie.report.drawing.figure_of` draws it into any empty matplotlib figure.",
+    "```python\n"
+    "from pathlib import Path\n\n"
+    "from matplotlib.figure import Figure\n\n"
+    "from coterie.report.drawing import figure_of\n"
+    "from coterie.report.pictures import picture_of\n"
+    "from coterie.report.run import read_run\n"
+    "from coterie.report.shown import Shown\n\n"
+    'picture = picture_of([Shown(read_run(Path("run")))], "sizes")\n'
+    'figure = Figure(layout="constrained")\n'
+    "figure_of(picture, figure)\n"
+    'figure.savefig("mine.pdf")\n'
+    "```",
+)
 CALLS = (
     "fit",
     "fit_predict",
@@ -209,7 +246,8 @@ def python_page() -> str:
     parts += ["## Everything else"]
     for name in others:
         parts += named_part(name, getattr(coterie, name), link)
-    return joined(*parts)
+    # Last, so that no other block stands below it as what it prints.
+    return joined(*parts, *PICTURES)
 
 
 def named_part(name: str, thing: Any, link: Linker) -> list[str]:

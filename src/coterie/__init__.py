@@ -36,6 +36,7 @@ _PUBLIC = {
     "load": "coterie.methods.persistence",
     "load_dataset": "coterie.datasets.loading",
     "describe_clusters": "coterie.report.content",
+    "plot": "coterie.report.figures",
     "evaluate": "coterie.evaluation.external",
     "CoterieError": "coterie.errors",
 }
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from coterie.methods.sccl import SCCL as SCCL
     from coterie.methods.uftc import UFTC as UFTC
     from coterie.report.content import describe_clusters as describe_clusters
+    from coterie.report.figures import plot as plot
     from coterie.text.corpus import Corpus as Corpus
     from coterie.text.reading import read_corpus as read_corpus
     from coterie.training.config import TrainingConfig as TrainingConfig

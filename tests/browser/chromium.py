@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+# Keys that do something by themselves are known by numbers.
+KEY_CODES = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 # Seconds that a page may take for anything.
 PATIENCE = 60.0
 
@@ -141,9 +143,15 @@ class Page:
 
     def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):
+            text = key if len(key) == 1 and kind == "keyDown" else ""
             self._ask(
-                "Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 and kind == "keyDown" else ""
+                "Input.dispatchKeyEvent", type=kind, key=key, text=text, windowsVirtualKeyCode=KEY_CODES.get(key, 0)
             )
+
+    def keep_downloads(self, folder: Path) -> None:
+        """What the page hands out is saved there, under the name that it is given."""
+        folder.mkdir()
+        self._ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
     def screenshot(self, path: Path, *, whole: bool = False) -> None:
         answer = self._ask("Page.captureScreenshot", captureBeyondViewport=whole)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from chromium import Page, chromium
+from chromium import PATIENCE, Page, chromium
 from made_run import NASTY
 from served import Served
+from synthetic_run import write_run
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
 
@@ -124,9 +130,41 @@ def test_split_and_move(page: Page, run: Path) -> None:
     assert page.errors == []
 
 
-def test_export_and_paste(page: Page) -> None:
-    told = page.evaluate("fetch('/api/export/csv').then((answer) => answer.text())")
-    assert told.startswith("row,cluster,cluster_name,confidence,corrected,text,x,y")
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_the_export_is_a_file_with_every_row_as_it_is_now(page: Page, tmp_path: Path, form: str) -> None:
+    page.keep_downloads(tmp_path / "downloads")
+    page.click("#groups li:nth-child(2) button")
+    page.wait("!document.getElementById('group-side').hidden")
+    _settled(page)
+    page.click("#noise")
+    page.wait("run.noise > 0")
+    _settled(page)
+    _choose(page, "#export", form)
+    path = tmp_path / "downloads" / f"coterie-clusters.{form}"
+    end = time.monotonic() + PATIENCE
+    while not path.is_file() or not path.stat().st_size:
+        assert time.monotonic() < end, list(path.parent.iterdir())
+        time.sleep(0.05)
+    rows = _rows(path)
+    assert len(rows) == 65
+    told = ["row", "cluster", "cluster_name", "confidence", "corrected", "text", "x", "y", "runner_up"]
+    assert list(rows[0])[:9] == told
+    assert any(row["text"] == NASTY for row in rows)
+    noise = [row for row in rows if str(row["cluster"]) == "-1" and row["text"]]
+    assert len(noise) == page.evaluate("run.noise") and not any(row["cluster_name"] for row in noise)
+    assert page.errors == []
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_paste(page: Page) -> None:
     page.click("#new-texts")
     page.type("my parcel is late\nI forgot my password")
     page.click("#try button")
@@ -161,3 +199,48 @@ def test_nothing_is_wider_than_the_page(run: Path, tmp_path: Path, width: int, d
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (background == "rgb(20, 23, 26)") is dark
         assert page.errors == []
+
+
+def test_on_a_phone_groups_come_first_and_the_map_names_them(tmp_path: Path) -> None:
+    """Twelve groups around a middle, as those of the bundled sample lie."""
+    labels = np.arange(600) % 12
+    angles, generator = 2 * np.pi * labels / 12, np.random.default_rng(0)
+    middles = np.stack([8 * np.cos(angles), 6 * np.sin(angles)], axis=1)
+    made = write_run(tmp_path / "run", labels, middles + generator.normal(scale=0.6, size=(600, 2)))
+    (made / "clusters.json").write_text(
+        (made / "clusters.json").read_text().replace('"Group ', '"Account, password '), encoding="utf-8"
+    )
+    with Served(made) as served, Page(tmp_path / "profile", width=390, height=844) as page:
+        page.open(served.address)
+        _settled(page)
+        page.wait("map.named !== undefined")
+        assert page.evaluate("map.named") == 12
+        top = "document.getElementById('{}').getBoundingClientRect().top"
+        tops = [page.evaluate(top.format(each)) for each in ("points", "groups", "try", "texts-side")]
+        assert tops == sorted(tops)
+        # The first groups are in sight without scrolling.
+        assert tops[1] < 700
+        page.click("#groups li:nth-child(3) button")
+        page.wait("!document.getElementById('group-side').hidden")
+        _settled(page)
+        tops = [page.evaluate(top.format(each)) for each in ("points", "group-side", "texts-side", "try")]
+        assert tops == sorted(tops)
+        # No word of a button is broken.
+        assert page.evaluate(
+            "[...document.querySelectorAll('#group-side button, header button')].every((e) => e.offsetHeight < 45)"
+        )
+        assert page.errors == []
+
+
+def test_a_wide_map_is_filled(tmp_path: Path) -> None:
+    """A map that is higher than wide is drawn out to its canvas, not left as a strip in the middle."""
+    generator = np.random.default_rng(0)
+    made = write_run(tmp_path / "run", np.arange(200) % 2, generator.uniform(-1, 1, (200, 2)) * np.array([6.0, 9.0]))
+    with Served(made) as served, Page(tmp_path / "profile", width=1280, height=900) as page:
+        page.open(served.address)
+        page.wait("map.fromX !== undefined")
+        spread = (
+            "((at) => (Math.max(...at) - Math.min(...at)) / map.canvas.{1})(Array.from(main.x, (_, i) => map.{0}(i)))"
+        )
+        assert page.evaluate(spread.format("top", "height")) > 0.85
+        assert page.evaluate(spread.format("left", "width")) > 0.8

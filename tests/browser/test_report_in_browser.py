@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from chromium import Page, chromium
 from made_run import NASTY
 
+from coterie.cli.report import labels_of, write_report
 from coterie.report.data import packed
-from coterie.report.rendering import script_json
+from coterie.report.page_json import script_json
+from coterie.report.run import read_run
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
 
@@ -153,3 +156,72 @@ def test_a_hundred_thousand_points_stay_smooth(page: Page, run_folder: Path, tmp
         "await new Promise((done) => requestAnimationFrame(done)); } return times.sort((a, b) => a - b)[12]; })()"
     )
     assert frames < 50
+
+
+@pytest.fixture(scope="module")
+def labelled(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the same run with its labels."""
+    path = tmp_path_factory.mktemp("labelled") / "report.html"
+    labels = labels_of(run_folder / "assignments.csv", run_folder.parent / "texts.csv", "label", None)
+    write_report(read_run(run_folder, device="cpu"), path, labels, kind="pca")
+    return path
+
+
+def test_the_map_is_coloured_by_group_or_by_label(page: Page, labelled: Path) -> None:
+    assert page.evaluate("document.getElementById('colour-by').hidden")
+    page.open(labelled.as_uri())
+    assert not page.evaluate("document.getElementById('colour-by').hidden")
+    told = [page.evaluate(f"document.querySelectorAll('.mostly')[{at}].innerText") for at in range(4)]
+    assert all(re.fullmatch(r"Mostly (parcel|password|refund|odd) \(\d+ %\)", each) for each in told)
+    colours = "JSON.stringify([...map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data])"
+    page.evaluate("map.labels = false, map.draw()")
+    by_group = page.evaluate(colours)
+    # With the keyboard alone.
+    page.evaluate("document.querySelector('#colour-by input').focus()")
+    page.press("ArrowRight")
+    assert page.evaluate("map.shade !== null && shade === labelled")
+    page.evaluate("map.draw()")
+    assert page.evaluate(colours) != by_group
+    names = page.evaluate(
+        "[...document.querySelectorAll('#groups li span:nth-child(2)')].map((each) => each.innerText)"
+    )
+    assert sorted(names) == ["odd", "parcel", "password", "refund"]
+    page.click("#groups li:nth-child(1) button")
+    assert _shown(page) == page.evaluate("data.labels[0].size") == 20
+    page.evaluate("document.querySelector('#colour-by input:checked').focus()")
+    page.press("ArrowLeft")
+    assert page.evaluate("map.shade === null && chosen === null")
+    assert _shown(page) == 63 and page.errors == []
+    page.evaluate("map.draw()")
+    assert page.evaluate(colours) == by_group
+
+
+def test_names_of_stages_do_not_stand_on_each_other(page: Page) -> None:
+    overlaps = page.evaluate(
+        "(() => { const marks = [0, 2, 5, 60, 99].map((at) => ({ at, name: `denoising ${at}` }));"
+        "const made = lineChart('loss', [{ points: [[0, 1], [100, 0]] }], { marks }); document.body.append(made);"
+        "const boxes = [...made.querySelectorAll('.mark')].map((each) => each.getBBox());"
+        "const frame = made.querySelector('svg').viewBox.baseVal; made.remove();"
+        "return [boxes.length, boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.x < b.x + b.width && "
+        "b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height)).length,"
+        "boxes.filter((a) => a.x < 0 || a.x + a.width > frame.width).length]; })()"
+    )
+    assert overlaps == [5, 0, 0]
+
+
+def test_heads_of_tables_are_not_broken_on_a_phone(page: Page, run_folder: Path) -> None:
+    page.open((run_folder / "report.html").as_uri())
+    page.resize(390, 844)
+    lines = page.evaluate(
+        "[...document.querySelectorAll('#trained th:not(:first-child), #trained td:not(:first-child)')].map((each) => "
+        "{ const text = document.createRange(); text.selectNodeContents(each); return text.getClientRects().length; })"
+    )
+    assert len(lines) >= 4 and set(lines) == {1}
+    page.resize(1280, 900)
+
+
+def test_no_mark_of_a_card_is_more_than_all(page: Page) -> None:
+    told = page.evaluate(
+        "[...cardOf({ ...listed[0], separation: 2 }).querySelectorAll('.marks b')].map((each) => each.textContent)"
+    )
+    assert "100 %" in told and "200 %" not in told

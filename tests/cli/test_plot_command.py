@@ -41,7 +41,7 @@ def test_without_texts_nothing_that_is_written_holds_one(tmp_path: Path) -> None
     for text in texts:
         assert not [path for path in written if text.encode() in path.read_bytes()]
     assert read_header(tmp_path / "run" / "assignments.csv") == ["row", "id", "cluster", "confidence", "status"]
-    assert read_header(tmp_path / "new.csv") == ["row", "cluster", "confidence", "status"]
+    assert read_header(tmp_path / "new.csv") == ["row", "cluster", "cluster_name", "confidence", "status"]
     assert "--no-text" in refusal("report", tmp_path / "run")
     done(*given, "-o", tmp_path / "other")
     assert column(tmp_path / "other" / "assignments.csv", "cluster") == column(

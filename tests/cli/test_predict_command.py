@@ -15,6 +15,7 @@ from command_line import (
     coterie,
     done,
     read_header,
+    read_json,
     read_rows,
     refusal,
     refusal_line,
@@ -29,6 +30,8 @@ TEXTS = [*grouped_texts(30)[0], ""]
 NEW = grouped_texts(12, seed=9)[0]
 CHUNK = 1_000
 METHODS = ("tfidf", "bow", "frozen", "sccl")
+CLUSTERS = "clusters.json"
+NAMED_COLUMNS = [*OWN_COLUMNS[:2], "cluster_name", *OWN_COLUMNS[2:]]
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +66,13 @@ def test_the_training_texts_get_their_own_clusters(
     texts = write_csv(tmp_path / "texts.csv", {"text": TEXTS})
     outcome = done("predict", runs[method] / part, texts, "-o", tmp_path / "out.csv")
     assert outcome.out == f"Wrote 31 rows to {tmp_path / 'out.csv'}, 1 of them empty (cluster -1).\n"
-    assert read_header(tmp_path / "out.csv") == OWN_COLUMNS
+    # A model alone has no names.
+    names = {} if part else {str(each["id"]): each["name"] for each in read_json(runs[method] / CLUSTERS)["clusters"]}
+    assert read_header(tmp_path / "out.csv") == (OWN_COLUMNS if part else NAMED_COLUMNS)
     predicted, fitted = read_rows(tmp_path / "out.csv"), read_rows(runs[method] / "assignments.csv")
     for ours, theirs in zip(predicted, fitted, strict=True):
         assert float(ours.pop("confidence")) == pytest.approx(float(theirs.pop("confidence")), abs=2e-4)
+        assert ours.pop("cluster_name", "") == names.get(ours["cluster"], "")
         assert ours == theirs
 
 
@@ -89,7 +95,7 @@ def test_ids_and_kept_columns_are_carried_along(ending: str, run: Path, tmp_path
     path = write(tmp_path / f"new.{ending}", columns)
     options = ("--text-column", "body", "--id-column", "code")
     done("predict", run, path, "-q", "-o", tmp_path / "out.csv", *options, "--keep", "cluster,age")
-    assert read_header(tmp_path / "out.csv") == ["row", "id", *OWN_COLUMNS[1:], "cluster_input", "age"]
+    assert read_header(tmp_path / "out.csv") == ["row", "id", *NAMED_COLUMNS[1:], "cluster_input", "age"]
     rows = read_rows(tmp_path / "out.csv")
     assert [row["row"] for row in rows] == [str(i) for i in range(1, 13)]
     for name, ours in (("code", "id"), ("body", "text"), ("cluster", "cluster_input"), ("age", "age")):

@@ -21,7 +21,11 @@ from docs.examples import Example, examples_of, missing_lines
 from coterie import load_dataset
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "first-steps.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+PAGES = [
+    ROOT / "docs" / "first-steps.md",
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+    ROOT / "docs" / "reference" / "python.md",
+]
 # Commands of the README that no test can run as they stand there, and why.
 README_NOT_RUN = {
     "make demo": "sets up an environment; tests/cli/test_demo_command.py runs the command behind it",

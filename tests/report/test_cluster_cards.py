@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import grouped_texts
 
 from coterie import describe_clusters
+from coterie.cli.fit import fit
 from coterie.errors import InputError
 from coterie.report.cards import Borderline, ClusterCard, build_cards, runner_ups
+from coterie.report.run import read_run
+from coterie.report.shown import Shown
 from coterie.types import Topic
 
 TEXTS = ["late parcel", "parcel lost", "late parcel", "login trouble", "password login", "refund please", "hi"]
@@ -170,3 +175,18 @@ def test_an_entry_a_row_is_needed(given: dict[str, object], message: str) -> Non
 def test_nothing_at_all() -> None:
     assert build_cards([], [], [], vectors=np.empty((0, 4))) == []
     assert build_cards([], ["a"], [-1], vectors=np.ones((1, 4))) == []
+
+
+@pytest.mark.parametrize("method", ["tfidf", "frozen"])
+def test_texts_that_are_not_on_the_map_can_be_borderline(method: str, tiny_encoder: Path, tmp_path: Path) -> None:
+    texts = grouped_texts(300)[0]
+    (tmp_path / "texts.txt").write_text("\n".join([*texts, texts[0]]), encoding="utf-8")
+    encoder = {} if method == "tfidf" else {"encoder": str(tiny_encoder)}
+    made = tmp_path / "run"
+    fit(tmp_path / "texts.txt", clusters="4", method=method, output=made, quiet=True, report=False, **encoder)
+    run = read_run(made, device="cpu")
+    some, everything = Shown(run, kind="pca", points=100), Shown(run, kind="pca")
+    assert len(some.rows) == 100 and len(everything.rows) == 300
+    for card, whole in zip(some.cards, everything.cards, strict=True):
+        assert [each.text for each in card.borderline] == [each.text for each in whole.borderline]
+        assert all(each.runner_up is not None and each.runner_up != card.summary.id for each in card.borderline)

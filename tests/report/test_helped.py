@@ -79,3 +79,8 @@ def test_many_texts_are_drawn_by_the_seed() -> None:
 )
 def test_the_verdict(shares: list[tuple[float, float]], words: str) -> None:
     assert words in verdict([Kept(f"sign {i}", *pair) for i, pair in enumerate(shares)])
+
+
+def test_shares_are_told_as_everywhere_else() -> None:
+    told = verdict([Kept("texts that share telling words", 0.2, 0.574)])
+    assert "20 % together before, 57 % after" in told

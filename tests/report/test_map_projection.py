@@ -188,3 +188,11 @@ def test_panels_must_show_the_same_few_texts() -> None:
         project_together([np.ones((3, 2)), np.ones((4, 2))])
     with pytest.raises(InputError, match="at most 2,000"):
         project_together([np.ones((2_001, 2))])
+
+
+def test_a_map_lies_on_its_longer_side() -> None:
+    """It spreads most from left to right, and the axes are those of its spread."""
+    vectors, _ = _blobs(300, 5)
+    places = project(vectors)
+    spread = np.cov(places.T)
+    assert spread[0, 0] >= spread[1, 1] and abs(spread[0, 1]) < 1e-3

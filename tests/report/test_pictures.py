@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from made_run import NASTY
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from coterie import plot
 from coterie.choosing import choose_k
 from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError, SettingError
 from coterie.report.drawing import draw_picture, figure_of
-from coterie.report.pictures import SUBJECTS, BarPicture, CurvePicture, MapPicture, TablePicture, picture_of
+from coterie.report.pictures import (
+    SUBJECTS,
+    BarPicture,
+    Curve,
+    CurvePicture,
+    MapPicture,
+    TablePicture,
+    lines_of_marks,
+    picture_of,
+)
 from coterie.report.plotly_page import plotly_figure
 from coterie.report.run import read_run
 from coterie.report.shown import Shown
@@ -188,3 +200,28 @@ def test_what_cannot_be_drawn(shown: Shown, tmp_path: Path) -> None:
         picture_of([shown], "map", color="size")
     with pytest.raises(SettingError, match=r"\.png, \.svg, \.html"):
         draw_picture(picture_of([shown], "sizes"), tmp_path / "sizes.pdf")
+
+
+def test_names_of_stages_that_begin_soon_after_each_other_stand_in_lines_of_their_own(tmp_path: Path) -> None:
+    marks = (("denoising", 0.0), ("clustering", 2.0), ("hardening", 4.0), ("end", 90.0))
+    picture = CurvePicture("Training", (Curve("loss", (0.0, 100.0), (1.0, 0.5)),), marks)
+    assert lines_of_marks(picture, lambda _: 0.06) == [0, 1, 2, 0]
+    assert lines_of_marks(picture, lambda _: 0.01) == [0, 0, 0, 0]
+    # As they are drawn, no two overlap.
+    figure = Figure(layout="constrained")
+    figure_of(picture, figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    boxes = [each.get_window_extent(renderer) for each in figure.axes[0].texts]
+    assert len(boxes) == 4
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_pictures_from_python_take_a_folder_and_a_file(run_folder: Path, tmp_path: Path) -> None:
+    assert plot(run_folder, "sizes", tmp_path / "new" / "sizes.svg", device="cpu").is_file()
+    both = [str(run_folder), run_folder]
+    assert plot(both, "map", str(tmp_path / "map.html"), sample=20, device="cpu") == tmp_path / "map.html"
+    with pytest.raises(SettingError, match="ending must be one of"):
+        plot(tmp_path / "no-run", "sizes", tmp_path / "sizes.jpg")
+    with pytest.raises(InputError, match="2 labels, but .* has 65 rows"):
+        plot(run_folder, "confusion", tmp_path / "confusion.png", labels=["a", "b"], device="cpu")

@@ -17,7 +17,8 @@ from made_run import EMOJI, NASTY, RIGHT_TO_LEFT
 from coterie.cli.report import write_report
 from coterie.errors import InputError
 from coterie.report.data import build_report, headline
-from coterie.report.rendering import render_report, script_json
+from coterie.report.page_json import script_json
+from coterie.report.rendering import render_report
 from coterie.report.run import read_run
 
 
@@ -212,3 +213,25 @@ def test_a_method_without_training_has_no_before_and_after(tmp_path: Path) -> No
     assert (content["trained"], content["curves"], content["stages"]) == (None, None, [])
     assert "Fine-tuning" not in " ".join(content["headline"])
     assert render_report(build_report(read_run(tmp_path / "run"))).startswith("<!doctype html>")
+
+
+def test_labels_name_the_cards_and_colour_the_points(run_folder: Path) -> None:
+    run = read_run(run_folder, device="cpu")
+    labels = [None if row % 5 == 0 else ("often" if row % 2 else "rare") for row in range(len(run.corpus))]
+    labels[1] = labels[3] = "seldom"
+    # Nothing is no label.
+    labels[7], labels[9] = "", float("nan")
+    content = build_report(run, labels=labels, kind="pca").content
+    names = [each["name"] for each in content["labels"]]
+    assert sorted(names) == ["often", "rare", "seldom"]
+    rows = np.unique(run.corpus.distinct_index, return_index=True)[1]
+    rows = np.sort(rows[run.model.labels_[rows] >= 0])
+    codes = _unpacked(content["points"]["label"], "<i4")
+    told = [None if labels[row] in ("", None) or labels[row] != labels[row] else labels[row] for row in rows]
+    assert [None if code < 0 else names[code] for code in codes] == told
+    assert [each["size"] for each in content["labels"]] == sorted(map(told.count, names), reverse=True)
+    for card in content["clusters"]:
+        inside = [labels[row] for row in np.flatnonzero(run.model.labels_ == card["id"]) if labels[row] in names]
+        most = max(inside.count(name) for name in names)
+        assert inside.count(card["label"]["name"]) == most and card["label"]["share"] == most / len(inside)
+    assert "labels" not in build_report(run, kind="pca").content

@@ -93,3 +93,19 @@ def test_each_language_has_words_to_know_it_by(language: str) -> None:
     assert len(markers()[language]) >= 30
     assert not markers()[language] & english_function_words()
     assert all(word == word.lower() for word in OTHER_LANGUAGES[language])
+
+
+@pytest.mark.parametrize(
+    ("language", "more", "words"),
+    [
+        ("german", "Laut Verfolgung seit zwei Tagen ab Lager, bitte", "laut seit zwei ab bitte"),
+        ("spanish", "El código dice dos veces, otra vez dos, dice", "dos vez veces dice"),
+        ("french", "Selon vous deux fois après trois jours", "selon deux fois après trois"),
+        ("italian", "Dice due volte, secondo voi dopo tre giorni", "due volte secondo dopo tre"),
+        ("portuguese", "Diz duas vezes, depois mesmo três dias", "diz duas vezes depois mesmo"),
+        ("dutch", "Volgens jullie sinds twee dagen, drie keer", "volgens sinds twee drie keer"),
+    ],
+)
+def test_small_numbers_and_prepositions_are_function_words_too(language: str, more: str, words: str) -> None:
+    (keywords,) = _keywords([*TEXTS[language], more, more], [0] * 5)
+    assert not set(words.split()) & {word for keyword in keywords for word in keyword.split()}

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.app.explored import Explored
+from coterie.app.splitting import find_parts, keywords_of_parts
+from coterie.clustering.kmeans import centroids
 from coterie.edits.kinds import NOISE, Edit, Part
+from coterie.edits.replay import Edited
 from coterie.errors import InputError
 
 MOST_PARTS = 20
@@ -18,7 +21,12 @@ DIGITS = 6
 
 
 def edit_of(explored: Explored, asked: Mapping[str, Any]) -> Edit:
-    """The edit that is asked for; an error that says what is wrong with it."""
+    """The edit that is asked for; an error that says what is wrong with it.
+
+    It may take seconds, so nobody else waits for it: the state is looked at once, and whoever keeps the edit is told
+    when there is a newer one (:meth:`~coterie.app.explored.Explored.edit`).
+    """
+    state = explored.state
     kind = asked.get("kind")
     clusters = [_whole(each) for each in asked.get("clusters", [])]
     if kind == "rename":
@@ -29,12 +37,12 @@ def edit_of(explored: Explored, asked: Mapping[str, Any]) -> Edit:
     if kind == "noise":
         return Edit("merge", clusters, NOISE)
     if kind == "split":
-        return _split(explored, clusters, _whole(asked.get("into", 2)))
+        return _split(explored, state, clusters, _whole(asked.get("into", 2)))
     if kind == "move":
         rows = explored.rows_with_texts_of([_whole(each) for each in asked.get("rows", [])])
         return Edit("move", to=_whole(asked.get("to")), rows=rows.tolist(), texts=_distinct(explored, rows))
     if kind == "separate":
-        return _separate(explored, [_whole(each) for each in asked.get("rows", [])], str(asked.get("name", "")))
+        return _separate(explored, state, [_whole(each) for each in asked.get("rows", [])], str(asked.get("name", "")))
     raise InputError(f"{kind!r} is nothing that can be done to clusters")
 
 
@@ -44,52 +52,52 @@ def _whole(value: object) -> int:
     return value
 
 
-def _split(explored: Explored, clusters: Sequence[int], into: int) -> Edit:
+def _split(explored: Explored, state: Edited, clusters: Sequence[int], into: int) -> Edit:
     """By k-means over the cluster's own texts; the largest part keeps its id and name."""
-    from coterie.clustering.kmeans import kmeans
-
     if len(clusters) != 1:
         raise InputError("one cluster is split at a time")
     if not 2 <= into <= MOST_PARTS:
         raise InputError(f"a cluster is split into 2 to {MOST_PARTS} parts, not {into}")
-    rows = _texts_in(explored, clusters[0])
+    rows = _texts_in(explored, state, clusters[0])
     if len(rows) < into:
         raise InputError(f"this cluster has {len(rows)} different texts, too few for {into} parts")
-    vectors = explored.vectors_of(rows)
-    found = kmeans(vectors, into, weights=explored.corpus.counts[explored.corpus.distinct_index[rows]]).labels
-    return _parts(explored, clusters[0], rows, vectors, found)
+    found = find_parts(explored.vectors_of(rows), into, _counts(explored, rows))
+    # Texts that the method cannot tell apart leave parts empty.
+    held, labels = np.unique(found.labels, return_inverse=True)
+    if len(held) < 2:
+        raise InputError("to the method the texts of this cluster are all alike: choose some and move them instead")
+    return _parts(explored, state, clusters[0], rows, labels, found.centers[held])
 
 
-def _separate(explored: Explored, rows: Sequence[int], name: str) -> Edit:
+def _separate(explored: Explored, state: Edited, rows: Sequence[int], name: str) -> Edit:
     """Some texts of one cluster as a cluster of their own: new texts like them follow."""
     if not rows:
         raise InputError("there are no texts to move")
-    sources = np.unique(explored.state.labels[explored.rows_with_texts_of(list(rows))])
+    sources = np.unique(state.labels[explored.rows_with_texts_of(list(rows))])
     if len(sources) != 1 or sources[0] == NOISE:
         raise InputError("a new cluster is made of texts of one cluster; move others there afterwards")
-    inside = _texts_in(explored, int(sources[0]))
+    inside = _texts_in(explored, state, int(sources[0]))
     chosen = np.isin(explored.corpus.distinct_index[inside], explored.corpus.distinct_index[list(rows)])
     if chosen.all():
         raise InputError("these are all texts of the cluster: rename it instead")
-    return _parts(explored, int(sources[0]), inside, explored.vectors_of(inside), chosen.astype(np.int64), name)
+    found = chosen.astype(np.int64)
+    centers = centroids(explored.vectors_of(inside), found, 2, _counts(explored, inside))
+    return _parts(explored, state, int(sources[0]), inside, found, centers, name)
 
 
 def _parts(
     explored: Explored,
+    state: Edited,
     source: int,
     rows: NDArray[np.int64],
-    vectors: NDArray[np.float64],
     found: NDArray[np.int64],
+    centers: NDArray[np.floating[Any]],
     name: str = "",
 ) -> Edit:
-    from coterie.report.content import describe_clusters
     from coterie.report.naming import cluster_names
 
-    state, corpus = explored.state, explored.corpus
-    counts = corpus.counts[corpus.distinct_index[rows]]
-    largest = int(np.argmax(np.bincount(found, weights=counts)))
-    # Told apart from each other, not from the other clusters: what is new is what makes the parts differ.
-    keywords = [list(each.keywords) for each in describe_clusters([corpus.texts[row] for row in rows], found)]
+    largest = int(np.argmax(np.bincount(found, weights=_counts(explored, rows))))
+    keywords = keywords_of_parts([explored.corpus.texts[row] for row in rows], found, len(centers))
     taken = {other for cluster, other in state.names.items() if cluster != source}
     names = cluster_names(keywords)
     parts, next_id = [], state.next_id
@@ -99,10 +107,9 @@ def _parts(
         called = state.names[source] if place == largest else (name.strip() if name.strip() else names[place])
         called = _free(called, taken)
         taken.add(called)
-        inside = found == place
-        center = np.average(vectors[inside], axis=0, weights=counts[inside])
-        all_rows = explored.rows_with_texts_of(rows[inside].tolist())
-        parts.append(Part(cluster, called, keywords[place], all_rows.tolist(), np.round(center, DIGITS).tolist()))
+        all_rows = explored.rows_with_texts_of(rows[found == place].tolist())
+        center = np.round(centers[place].astype(np.float64), DIGITS)
+        parts.append(Part(cluster, called, keywords[place], all_rows.tolist(), center.tolist()))
     return Edit("split", [source], parts=parts)
 
 
@@ -113,9 +120,13 @@ def _free(name: str, taken: set[str]) -> str:
     return free
 
 
-def _texts_in(explored: Explored, cluster: int) -> NDArray[np.int64]:
-    explored.state.check(Edit("rename", [cluster], name="\0"))  # that it is there
-    return explored.first_rows[explored.state.labels[explored.first_rows] == cluster]
+def _counts(explored: Explored, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return explored.corpus.counts[explored.corpus.distinct_index[rows]]
+
+
+def _texts_in(explored: Explored, state: Edited, cluster: int) -> NDArray[np.int64]:
+    state.check(Edit("rename", [cluster], name="\0"))  # that it is there
+    return explored.first_rows[state.labels[explored.first_rows] == cluster]
 
 
 def _distinct(explored: Explored, rows: NDArray[np.int64]) -> list[str]:

@@ -17,16 +17,18 @@ from coterie.calibration import Calibration
 from coterie.clustering.kmeans import unit_rows
 from coterie.edits.kinds import NOISE, Edit
 from coterie.edits.log import EditLog, Edits
-from coterie.edits.replay import Edited, dense, replay
+from coterie.edits.replay import Edited
 from coterie.errors import InputError
 from coterie.report.data import packed, packed_places
+from coterie.report.edited import read_edited
 from coterie.report.map_file import StoredMap, read_map, write_map
+from coterie.report.neighbours import cluster_means, runner_ups
 from coterie.report.run import ASSIGNMENTS_FILE, fitted_column, read_about, read_told_clusters, whole_numbers
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.reading import column_names, read_columns
 
-# Texts that a list shows at a time.
-PAGE = 50
+# Texts that a list shows at a time, and texts embedded at a time.
+PAGE, EMBEDDED_AT_A_TIME = 50, 512
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class Explored:
         self.confidence = np.array([float(str(cell)) for cell in self.columns["confidence"]])
         self._cards = read_told_clusters(folder)
         self._log = EditLog(folder)
-        self.lock = RLock()
+        # Of the state, held for moments; and of the model, which takes longer and serves one at a time.
+        self.lock, self.model_lock = RLock(), RLock()
+        self._next: tuple[Edited, NDArray[np.int64]] | None = None
         self._reload()
         # The first row of every distinct text that was ever in a cluster: what lists and the map show.
         index = self.corpus.distinct_index
@@ -74,8 +78,7 @@ class Explored:
 
     def _reload(self) -> None:
         self.edits: Edits = self._log.read()
-        names = [card["name"] for card in self._cards]
-        self.state: Edited = replay(self.edits.active, self.fitted, names, [card["keywords"] for card in self._cards])
+        self.state: Edited = read_edited(self.folder, self.fitted, edits=self.edits, told=self._cards)
 
     @cached_property
     def model(self) -> Any:
@@ -112,16 +115,30 @@ class Explored:
         return Calibration.read(self.folder)
 
     @cached_property
-    def map_directions(self) -> NDArray[np.float32]:
-        """The vectors of the map's texts, each of length 1."""
-        return np.asarray(unit_rows(self.map.vectors), dtype=np.float32)
+    def map_vectors(self) -> Any:
+        """The vectors of the map's texts as the method has them: a sparse table where it counts words."""
+        return self.map.vectors if self.map.exact else self.embed([self.corpus.texts[row] for row in self.map.rows])
+
+    @cached_property
+    def map_directions(self) -> Any:
+        """The same, each of length 1."""
+        return unit_rows(self.map_vectors)
+
+    def next_of_points(self, state: Edited) -> NDArray[np.int64]:
+        """The runner-up of every point of the map; remembered until the clusters change."""
+        known = self._next
+        if known is None or known[0] is not state:
+            vectors, clusters = self.map.vectors, state.labels[self.map.rows]
+            known = state, runner_ups(vectors, cluster_means(vectors, clusters, state.next_id), clusters)
+            self._next = known
+        return known[1]
 
     @cached_property
     def _lowered(self) -> list[str]:
         return [text.lower() for text in self.corpus.texts]
 
     @cached_property
-    def _point_of(self) -> NDArray[np.int64]:
+    def point_of(self) -> NDArray[np.int64]:
         """Where each row's text is on the map; -1 for those that are not on it."""
         of_text = np.full(len(self.corpus.distinct) + 1, -1, dtype=np.int64)
         of_text[self.corpus.distinct_index[self.map.rows]] = np.arange(len(self.map.rows))
@@ -156,7 +173,7 @@ class Explored:
             "can_undo": bool(self.edits.active),
             "can_redo": bool(self.edits.undone),
             "last": _told(self.edits.active[-1], state) if self.edits.active else "",
-            "notes": [*self.edits.notes, *state.notes],
+            "notes": state.notes,
             "next_id": state.next_id,
             "noise": int(((state.labels == NOISE) & ~self.corpus.empty).sum()),
             "clusters": [
@@ -189,8 +206,8 @@ class Explored:
 
     def text(self, row: int) -> dict[str, Any]:
         """One text and what is known about it."""
-        cluster, point = int(self.state.labels[row]), int(self._point_of[row])
-        runner_up = -1 if point < 0 else int(self.map.runner_up[point])
+        cluster, point = int(self.state.labels[row]), int(self.point_of[row])
+        runner_up = -1 if point < 0 else int(self.next_of_points(self.state)[point])
         return {
             "row": row,
             "text": self.corpus.texts[row],
@@ -200,6 +217,7 @@ class Explored:
             "confidence": round(float(self.confidence[row]), 3),
             "moved": bool(self.state.moved[row]),
             "runner_up": self.state.names.get(runner_up),
+            "mapped": point >= 0,
         }
 
     def matching(self, wanted: Wanted) -> str:
@@ -215,12 +233,26 @@ class Explored:
             raise InputError(f"there is no text in row {wrong[0] + 1} of this run")
         return np.flatnonzero(np.isin(self.corpus.distinct_index, self.corpus.distinct_index[rows]))
 
-    def vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Where the method puts the texts of some rows: from the map where they are all on it, else embedded."""
-        points = self._point_of[rows]
-        if self.map.exact and (points >= 0).all():
-            return self.map.vectors[points].astype(np.float64)
-        return dense(self.model.transform([self.corpus.texts[row] for row in rows]))
+    def vectors_of(self, rows: NDArray[np.int64]) -> Any:
+        """Where the method puts the texts of some rows, a sparse table where it counts words.
+
+        From the map where they are on it, else embedded, some at a time: others may want the model meanwhile.
+        """
+        texts = [self.corpus.texts[row] for row in rows]
+        if not self.map.exact:
+            return self.embed(texts)
+        points = self.point_of[rows]
+        found = self.map.vectors[np.maximum(points, 0)]
+        missing = np.flatnonzero(points < 0)
+        for begin in range(0, len(missing), EMBEDDED_AT_A_TIME):
+            some = missing[begin : begin + EMBEDDED_AT_A_TIME]
+            found[some] = self.embed([texts[place] for place in some])
+        return found
+
+    def embed(self, texts: list[str]) -> Any:
+        """Vectors of texts by the run's model."""
+        with self.model_lock:
+            return self.model.transform(texts)
 
     def edit(self, edit: Edit, seen: int) -> None:
         """Keep an edit of somebody who had seen so many lines of the log."""

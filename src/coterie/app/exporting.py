@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.app.explored import Explored
+from coterie.app.runner_ups import is_cheap, next_of_rows
+from coterie.edits.replay import Edited
 from coterie.errors import InputError
 from coterie.report.run import BEST_GUESS
 
@@ -24,7 +27,7 @@ TOLD_ANEW = ("row", "cluster", BEST_GUESS, "confidence", "text")
 
 
 def export(explored: Explored, form: str) -> bytes:
-    """All rows with their cluster, its name, the confidence, the place on the map and the columns that were kept."""
+    """All rows with their cluster, its name, confidence, runner-up, place on the map and the columns that were kept."""
     if form not in MEDIA:
         raise InputError(f"{form!r} is no form of export; there are {', '.join(MEDIA)}")
     columns = _columns(explored)
@@ -48,6 +51,7 @@ def export(explored: Explored, form: str) -> bytes:
 
 
 def _columns(explored: Explored) -> dict[str, list[Any]]:
+    # The state is looked at once: it may change while texts are embedded.
     state, stored = explored.state, explored.map
     index = explored.corpus.distinct_index
     places = np.full((len(explored.corpus.distinct) + 1, 2), np.nan)
@@ -63,6 +67,7 @@ def _columns(explored: Explored) -> dict[str, list[Any]]:
         "text": list(explored.corpus.texts),
         "x": _numbers(places[index, 0]),
         "y": _numbers(places[index, 1]),
+        "runner_up": [state.names.get(label) for label in _following(explored, state).tolist()],
     }
     for name, cells in explored.columns.items():
         if name not in TOLD_ANEW:
@@ -70,6 +75,15 @@ def _columns(explored: Explored) -> dict[str, list[Any]]:
                 None if each is None else str(each) for each in cells
             ]
     return told
+
+
+def _following(explored: Explored, state: Edited) -> NDArray[np.int64]:
+    """The runner-up of every row: of all where that is quick, else of texts on the map."""
+    first = explored.first_rows
+    some = first if is_cheap(explored) else first[explored.point_of[first] >= 0]
+    of_text = np.full(len(explored.corpus.distinct) + 1, -1, dtype=np.int64)
+    of_text[explored.corpus.distinct_index[some]] = next_of_rows(explored, state, some)
+    return of_text[explored.corpus.distinct_index]
 
 
 def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from coterie.app.explored import Explored
 from coterie.clustering.kmeans import unit_rows
-from coterie.edits.replay import apply_to_new
+from coterie.edits.replay import Edited, apply_to_new
 from coterie.errors import InputError
+from coterie.report.neighbours import as_dense
 
 MOST_TEXTS, LONGEST_TEXT = 100, 20_000
 # Words of a text that are tried, and texts like it that are shown.
@@ -28,7 +29,12 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
         raise InputError("there is no text to place")
     if len(given) > MOST_TEXTS:
         raise InputError(f"{MOST_TEXTS} texts at a time at most; for more there is coterie predict")
-    model, edits = explored.model, explored.state.applied
+    with explored.model_lock:
+        return _placed(explored, explored.state, given)
+
+
+def _placed(explored: Explored, state: Edited, given: list[str]) -> list[dict[str, Any]]:
+    model, edits = explored.model, state.applied
     answer = model.assign(given)
     table = model.predict_proba(given)
     calibration = explored.calibration
@@ -41,10 +47,10 @@ def place(explored: Explored, texts: Sequence[str]) -> list[dict[str, Any]]:
         {
             "text": text,
             "cluster": int(labels[i]),
-            "name": explored.state.names.get(int(labels[i]), "none"),
+            "name": state.names.get(int(labels[i]), "none"),
             "confidence": 1.0 if placed[i] else round(float(sure[i]), 3),
             "by_hand": bool(placed[i]),
-            "runner_up": explored.state.names.get(int(seconds[i])) if seconds[i] != labels[i] else None,
+            "runner_up": state.names.get(int(seconds[i])) if seconds[i] != labels[i] else None,
             "examples": examples[i],
             "words": _words(model, text, int(answer.labels[i]), float(table[i, answer.labels[i]])),
             "rest": " ".join(text.split()[MOST_WORDS:]),
@@ -61,12 +67,15 @@ def _runner_ups(table: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArra
 
 def _examples(explored: Explored, texts: Sequence[str]) -> list[list[dict[str, Any]]]:
     stored = explored.map
-    if not stored.exact:
-        return [[] for _ in texts]
-    alike = unit_rows(np.asarray(explored.model.transform(list(texts)), dtype=np.float32)) @ explored.map_directions.T
+    alike = as_dense(unit_rows(explored.embed(list(texts))) @ explored.map_directions.T)
     nearest = np.argsort(-alike, axis=1)[:, :EXAMPLES]
     return [
-        [{**explored.text(int(stored.rows[point])), "cosine": round(float(alike[i, point]), 3)} for point in points]
+        [
+            {**explored.text(int(stored.rows[point])), "cosine": round(float(alike[i, point]), 3)}
+            for point in points
+            # A text that shares no word with any is like none.
+            if alike[i, point] > 0
+        ]
         for i, points in enumerate(nearest)
     ]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
@@ -15,6 +17,7 @@ from coterie.app.changing import edit_of
 from coterie.app.explored import PAGE, Explored, Wanted
 from coterie.app.exporting import MEDIA, export
 from coterie.app.placing import place
+from coterie.app.runner_ups import next_of_rows
 from coterie.edits.log import ChangedElsewhereError
 from coterie.errors import CoterieError, InputError
 
@@ -60,6 +63,17 @@ def explorer(explored: Explored, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
             explored.rows_with_texts_of([row])
             return explored.text(row)
 
+    @app.get("/api/next")
+    def following(rows: str) -> dict[str, Any]:
+        """The runner-ups of some texts that are not on the map: asked for apart, as they must be embedded first."""
+        if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", rows):
+            raise InputError("rows must be numbers with commas between")
+        asked = [int(row) for row in rows.split(",")][:MOST_TEXTS_LISTED]
+        explored.rows_with_texts_of(asked)
+        state = explored.state
+        found = next_of_rows(explored, state, np.array(asked, dtype=np.int64)).tolist()
+        return {"next": {row: state.names[k] for row, k in zip(asked, found, strict=True) if k in state.names}}
+
     @app.get("/api/matching")
     def matching(query: str = "", cluster: int | None = None) -> dict[str, Any]:
         with explored.lock:
@@ -83,8 +97,7 @@ def explorer(explored: Explored, hosts: Iterable[str] = LOOPBACK) -> FastAPI:
 
     @app.get("/api/export/{form}")
     def exported(form: str) -> Response:
-        with explored.lock:
-            content = export(explored, form)
+        content = export(explored, form)
         name = f"coterie-clusters.{form}"
         return Response(
             content, media_type=MEDIA[form], headers={"Content-Disposition": f'attachment; filename="{name}"'}
@@ -97,13 +110,16 @@ def _edit(explored: Explored, asked: dict[str, Any]) -> dict[str, Any]:
     seen = asked.get("seen")
     if not isinstance(seen, int):
         raise InputError("an edit must say how many lines of the log were seen")
+    kind = asked.get("kind")
+    # To split a large cluster takes seconds, and longer where texts must be embedded: nobody waits for that.
+    edit = None if kind in ("undo", "redo") else edit_of(explored, asked)
     with explored.lock:
-        if asked.get("kind") == "undo":
+        if edit is not None:
+            explored.edit(edit, seen)
+        elif kind == "undo":
             explored.step_back(seen)
-        elif asked.get("kind") == "redo":
-            explored.step_forward(seen)
         else:
-            explored.edit(edit_of(explored, asked), seen)
+            explored.step_forward(seen)
         return explored.clusters()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coterie.cli.options import Json
+from coterie.report.numbers import percent
 
 if TYPE_CHECKING:
     from coterie.report.changes import ChangeKind, ClusterChange, PartitionChanges
@@ -29,14 +30,17 @@ TITLES: dict[ChangeKind, str] = {
 
 
 def compare(
-    run1: Annotated[Path, typer.Argument(metavar="RUN1", help="A run folder: how it was before.")],
-    run2: Annotated[Path, typer.Argument(metavar="RUN2", help="Another run on the same texts.")],
+    run1: Annotated[Path, typer.Argument(metavar="RUN1", help="A run folder (or assignments.csv): before.")],
+    run2: Annotated[Path, typer.Argument(metavar="RUN2", help="Another one on the same texts.")],
     json_: Json = False,
 ) -> None:
     """Tell what differs between two runs on the same texts.
 
     How far they agree; which clusters split, merged, are gone or new; and which texts moved. Rows are matched by id
     where both runs have ids (fit --id-column), else one by one. Texts in no cluster of one of the runs are left out.
+
+    A run folder is taken as it is now, with what was changed in `coterie explore`; its **assignments.csv** as it was
+    fitted. So `coterie compare run/assignments.csv run` tells what people changed.
 
     **Examples**
 
@@ -51,7 +55,7 @@ def compare(
     first, second = _read(run1), _read(run2)
     before, after, texts, notes = _matched(first, second)
     changes = compare_partitions(before, after, texts)
-    for note in notes:
+    for note in [*first.notes, *second.notes, *notes]:
         typer.echo(f"Note: {note}.", err=True)
     if json_:
         typer.echo(json.dumps(changes.to_dict(), indent=2, ensure_ascii=False))
@@ -69,6 +73,8 @@ class _Run:
     ids: list[str] | None
     texts: list[str] | None
     names: dict[int, str]
+    edits: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def _read(path: Path) -> _Run:
@@ -90,7 +96,27 @@ def _read(path: Path) -> _Run:
         ["" if cell is None else str(cell) for cell in columns[name]] if name in columns else None
         for name in ("id", "text")
     )
-    return _Run(path, clusters, ids, texts, _names(assignments.parent / "clusters.json"))
+    read = _Run(path, clusters, ids, texts, _names(assignments.parent / "clusters.json"))
+    return _as_edited(read) if path.is_dir() else read
+
+
+def _as_edited(run: _Run) -> _Run:
+    """With what people changed in the explorer."""
+    from coterie.edits import read_edits
+
+    edits = read_edits(run.path)
+    if not edits.active:
+        return run
+    import numpy as np
+
+    from coterie.report.edited import read_edited
+    from coterie.report.run import read_clusters
+
+    fitted, written = read_clusters(run.path), np.array(run.clusters)
+    state = read_edited(run.path, fitted, edits=edits)
+    # What was left unassigned for its confidence stays so, unless a person has put it somewhere.
+    labels = np.where((written < 0) & ~state.moved, -1, state.labels)
+    return replace(run, clusters=labels.tolist(), names=state.names, edits=len(state.applied), notes=tuple(state.notes))
 
 
 def _names(path: Path) -> dict[int, str]:
@@ -165,11 +191,14 @@ def _note_on_texts(n_differing: int, second: _Run) -> list[str]:
 def _told(changes: PartitionChanges, first: _Run, second: _Run) -> Iterator[str]:
     left_out = f"; {changes.n_left_out:,} are in no cluster of one of the runs" if changes.n_left_out else ""
     yield f"{first.path} has {_many(changes.n_before, 'cluster')}, {second.path} {changes.n_after:,}."
+    for run in (first, second):
+        if run.edits:
+            yield f"{run.path} is taken as corrected by {_many(run.edits, 'edit')}."
     yield f"{_many(changes.n_rows, 'row')} compared{left_out}."
     yield ""
-    yield f"rows that stayed in matching clusters  {changes.agreement:6.1%}"
-    yield f"adjusted Rand index                    {changes.ari:6.1%}"
-    yield f"normalised mutual information          {changes.nmi:6.1%}"
+    yield f"rows that stayed in matching clusters  {percent(changes.agreement, 1):>7}"
+    yield f"adjusted Rand index                    {percent(changes.ari, 1):>7}"
+    yield f"normalised mutual information          {percent(changes.nmi, 1):>7}"
     yield ""
     counts = changes.counts
     yield ", ".join(
@@ -205,13 +234,13 @@ def _change(change: ClusterChange, first: _Run, second: _Run) -> Iterator[str]:
         yield f"  {_called(change.before[0], first)}, {_many(size, 'row')}"
         most = "most of them " if change.kind == "gone" else ""
         for cluster, rows in zip(change.after, change.rows, strict=True):
-            yield f"      {most}{rows:,} ({rows / size:.0%}) to {_called(cluster, second)}"
+            yield f"      {most}{rows:,} ({percent(rows / size)}) to {_called(cluster, second)}"
     else:
         size = change.size_after[0]
         yield f"  {_called(change.after[0], second)}, {_many(size, 'row')}"
         most = "most of them " if change.kind == "new" else ""
         for cluster, rows in zip(change.before, change.rows, strict=True):
-            yield f"      {most}{rows:,} ({rows / size:.0%}) from {_called(cluster, first)}"
+            yield f"      {most}{rows:,} ({percent(rows / size)}) from {_called(cluster, first)}"
 
 
 def _called(cluster: int, run: _Run) -> str:

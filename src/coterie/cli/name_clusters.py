@@ -33,13 +33,18 @@ def name_clusters(
     """Ask for the names of a run's clusters and keep them in its ``names.json``; what fails keeps its keywords."""
     from coterie.cli.run_folder import read_cards
     from coterie.report.chat import Endpoint, key_from_environment
+    from coterie.report.edited import edited_cards, named_by_hand
     from coterie.report.language_names import KnownNames, ask_all, parse_clusters, questions, settle, with_names
 
     key, variable = key_from_environment()
     endpoint = Endpoint(url, model, key)
     # Questions are made of keyword names, so that they stay the same whatever was answered before.
-    cards = with_names(read_cards(folder), {})
-    asked = questions(cards, parse_clusters(given, cards), with_texts=with_texts)
+    cards, edited = edited_cards(folder, with_names(read_cards(folder), {}))
+    by_hand = set() if edited is None else named_by_hand(edited)
+    wanted = parse_clusters(given, cards)
+    if wanted & by_hand:
+        typer.echo(f"{len(wanted & by_hand):,} clusters keep the names that people gave them.", err=True)
+    asked = questions(cards, wanted - by_hand, with_texts=with_texts)
     known = KnownNames.read(folder)
     if known.unreadable:
         typer.echo("Note: names.json cannot be read as names and is made anew.", err=True)
@@ -49,7 +54,9 @@ def name_clusters(
     own = {card.summary.id: card.name for card in cards}
     named = {each.cluster: each.name for each in answers if each.name is not None}
     earlier = dict(known.clusters)
-    known.clusters = settle(own, earlier | named)
+    # Names of clusters that were merged away wait: a merge can be undone.
+    waiting = {k: name for k, name in earlier.items() if k not in own}
+    known.clusters = settle(own, earlier | named) | waiting
     known.write(folder)
     _tell(answers, known.clusters, own)
 

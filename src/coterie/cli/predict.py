@@ -13,7 +13,7 @@ import typer
 from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn
 
 if TYPE_CHECKING:
-    from coterie.edits import Edit
+    from coterie.edits import Edited
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
 CHUNK_ROWS = 8_192
@@ -35,8 +35,8 @@ def predict(
     """Assign new texts to the clusters of a run.
 
     The file is read and written piece by piece: memory does not grow with it. A text gets the same cluster alone,
-    in a batch, and in any order; empty texts get cluster -1. What was merged, split or moved in `coterie explore` is so
-    here too.
+    in a batch, and in any order; empty texts get cluster -1. What was renamed, merged, split or moved in
+    `coterie explore` is so here too: **cluster_name** is what the cluster is called now (empty where there is none).
 
     **Examples**
 
@@ -73,7 +73,8 @@ def predict(
         from coterie.methods.persistence import load
 
     model = load(run, device=device)
-    edits, edit_notes = _edits_of(run)
+    edited = _edited(run)
+    edits = [] if edited is None else edited.applied
     calibration = Calibration.read(run)
     rows = empty = cut = 0
     writer: AssignmentWriter | None = None
@@ -88,7 +89,13 @@ def predict(
                 labels, placed = apply_to_new(edits, corpus.texts, labels, model.transform)
                 # Where a person has put the very text, nothing is in doubt.
                 confidence = np.where(placed, 1.0, confidence)
-            writer = writer or AssignmentWriter(stream, corpus, with_texts=not no_text, min_confidence=min_confidence)
+            writer = writer or AssignmentWriter(
+                stream,
+                corpus,
+                with_texts=not no_text,
+                min_confidence=min_confidence,
+                names=None if edited is None else edited.names,
+            )
             writer.write(corpus, labels, confidence)
             cut += answer.n_truncated
             rows += len(corpus)
@@ -105,7 +112,7 @@ def predict(
             )
         if edits:
             typer.echo(f"As corrected by {len(edits):,} edits in {run / EDITS_FILE}.")
-        for note in edit_notes:
+        for note in () if edited is None else edited.notes:
             typer.echo(f"Note: {note}.")
         if calibration is None:
             typer.echo(
@@ -115,22 +122,17 @@ def predict(
             typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
 
 
-def _edits_of(run: Path) -> tuple[list[Edit], list[str]]:
-    """The edits of a run that can be applied to it, and what there is to say about the others."""
-    from coterie.edits import read_edits, replay
-
-    told = read_edits(run)
-    if not told.active:
-        return [], list(told.notes)
+def _edited(run: Path) -> Edited | None:
+    """The clusters of a run as they are now, with the edits that hold; ``None`` for a model without a run around it."""
     import numpy as np
 
-    from coterie.report.run import read_about, read_told_clusters
+    from coterie.report.edited import read_edited
+    from coterie.report.run import CLUSTERS_FILE, RUN_FILE, read_about
 
-    names = [card["name"] for card in read_told_clusters(run)]
+    if not (run / CLUSTERS_FILE).is_file() or not (run / RUN_FILE).is_file():
+        return None
     # Where each row is does not matter here, but that there is such a row.
-    rows = np.zeros(int(read_about(run)["rows"]), dtype=np.int64)
-    state = replay(told.active, rows, names, [[] for _ in names])
-    return state.applied, [*told.notes, *state.notes]
+    return read_edited(run, np.zeros(int(read_about(run)["rows"]), dtype=np.int64))
 
 
 @contextmanager

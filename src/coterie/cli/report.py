@@ -12,6 +12,9 @@ import typer
 from coterie.cli.options import By, Device, NoText
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from coterie.report.breakdown import Breakdown
     from coterie.report.cards import ClusterCard
     from coterie.report.projection import Kind
@@ -69,19 +72,26 @@ def report(
 
     `coterie report run --name-with http://localhost:11434/v1 --model llama3.2 --name-clusters 0,3,7-9`
 
+    With **--labels** every card says what most of its texts are labelled, and the map can be coloured by label.
+
+    Names and clusters are as they were left in `coterie explore` (**edits.jsonl**); **clusters.json** and
+    **assignments.csv** stay as the fit wrote them.
+
     Names from a language model are asked for after an estimate and your consent; **names.json** keeps them for later
     reports, and **clusters.json** tells them beside those made of keywords. Nothing else sends anything anywhere.
     """
     from coterie.cli.name_clusters import check_options
     from coterie.cli.name_clusters import name_clusters as ask_for_names
-    from coterie.cli.run_folder import names_of, update_cards
+    from coterie.cli.run_folder import names_of
+    from coterie.edits.log import EDITS_FILE
     from coterie.report.language_names import NAMES_FILE
-    from coterie.report.run import ASSIGNMENTS_FILE, holds_texts, read_about, read_run
+    from coterie.report.run import ASSIGNMENTS_FILE, holds_texts, read_about, read_clusters, read_run
 
     path = output or run / REPORT_FILE
     check_options(name_with, model, name_clusters, yes)
     columns = names_of(by or []) or read_about(run).get("by", ())
-    counted = breakdowns_of(run, columns)
+    # Of the clusters as they were fitted, for clusters.json.
+    counted = breakdowns_of(run, columns, read_clusters(run)) if columns else []
     truth = labels_of(run / ASSIGNMENTS_FILE, labels, label_column, id_column)
     # All that is cheap to check is checked before anything is sent and paid for.
     if name_with is not None:
@@ -90,36 +100,47 @@ def report(
         _retell(run, path, counted)
         return
     found = read_run(run, device=device)
-    cards = write_report(found, path, truth, kind=map_.value, points=points, with_texts=not no_text, by=counted)
+    now = breakdowns_of(run, columns, found.labels) if columns and found.edited is not None else counted
+    write_report(found, path, truth, kind=map_.value, points=points, with_texts=not no_text, by=now)
     if counted or (run / NAMES_FILE).is_file():
-        update_cards(run, cards)
+        _update_cards(run, counted)
     _tell_notes(counted)
+    if found.edited is not None:
+        typer.echo(f"As corrected by {_edits(len(found.edited.applied))} in {run / EDITS_FILE}.")
     typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
 
 
-def breakdowns_of(folder: Path, columns: Sequence[str]) -> list[Breakdown]:
-    """The clusters of a run over columns that its fit kept."""
+def _edits(count: int) -> str:
+    return "1 edit" if count == 1 else f"{count:,} edits"
+
+
+def breakdowns_of(folder: Path, columns: Sequence[str], clusters: NDArray[np.int64]) -> list[Breakdown]:
+    """The clusters of a run's rows over columns that its fit kept."""
     from coterie.report.breakdown import break_down
-    from coterie.report.run import read_clusters, read_kept
+    from coterie.report.run import read_kept
 
-    if not columns:
-        return []
-    kept, clusters = read_kept(folder, columns), read_clusters(folder)
-    return [break_down(name, cells, clusters) for name, cells in kept.items()]
+    return [break_down(name, cells, clusters) for name, cells in read_kept(folder, columns).items()]
 
 
-def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
-    """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
+def _update_cards(folder: Path, counted: Sequence[Breakdown]) -> list[ClusterCard]:
+    """Names that a language model gave, and counts by columns, into clusters.json; its clusters as they are there."""
     from coterie.cli.run_folder import read_cards, update_cards
-    from coterie.files import whole_file
     from coterie.report.breakdown import with_breakdowns
     from coterie.report.language_names import KnownNames, with_names
-    from coterie.report.retelling import retell
-    from coterie.report.run import CLUSTERS_FILE
 
     cards = with_names(read_cards(folder), KnownNames.read(folder).clusters)
     cards = with_breakdowns(cards, counted) if counted else cards
     update_cards(folder, cards)
+    return cards
+
+
+def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
+    """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
+    from coterie.files import whole_file
+    from coterie.report.retelling import retell
+    from coterie.report.run import CLUSTERS_FILE
+
+    cards = _update_cards(folder, counted)
     _tell_notes(counted)
     made = folder / REPORT_FILE
     if not made.is_file():

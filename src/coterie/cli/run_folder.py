@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 # Rows formatted at a time.
 WRITTEN_AT_A_TIME = 8_192
-OWN_COLUMNS = ("row", "id", "cluster", BEST_GUESS, "confidence", "status", "text")
+NAME = "cluster_name"
+OWN_COLUMNS = ("row", "id", "cluster", NAME, BEST_GUESS, "confidence", "status", "text")
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -49,8 +50,9 @@ def check_free_for_run(path: Path, overwrite: bool) -> None:
 class AssignmentWriter:
     """Rows of ``assignments.csv``: row (from 1), id (if any), cluster, confidence, status, text, kept columns.
 
-    ``with_texts=False`` leaves the texts out. Texts with a confidence below ``min_confidence`` stay unassigned (cluster
-    -1, status ``abstained``); where that can be, a column tells the cluster each text would be in.
+    Given ``names`` of the clusters, a column tells each row's (those of a fit stand in ``clusters.json`` alone, as they
+    can still change). ``with_texts=False`` leaves the texts out. Texts with a confidence below ``min_confidence`` stay
+    unassigned (cluster -1, status ``abstained``); where that can be, a column tells the cluster each text would be in.
 
     Attributes
     ----------
@@ -59,14 +61,21 @@ class AssignmentWriter:
     """
 
     def __init__(
-        self, stream: IO[str], corpus: Corpus, *, with_texts: bool = True, min_confidence: float = 0.0
+        self,
+        stream: IO[str],
+        corpus: Corpus,
+        *,
+        with_texts: bool = True,
+        min_confidence: float = 0.0,
+        names: Mapping[int, str] | None = None,
     ) -> None:
         self.abstained = 0
         self._least = min_confidence
         self._has_ids = corpus.id_column is not None
         self._with_texts = with_texts
+        self._names = names
         self._kept = list(corpus.columns)
-        there = {"id": self._has_ids, "text": with_texts, BEST_GUESS: min_confidence > 0}
+        there = {"id": self._has_ids, NAME: names is not None, "text": with_texts, BEST_GUESS: min_confidence > 0}
         left_out = {name for name, is_there in there.items() if not is_there}
         own = [name for name in OWN_COLUMNS if name not in left_out]
         taken = {*OWN_COLUMNS, *self._kept}
@@ -97,6 +106,7 @@ class AssignmentWriter:
                     range(self._rows + 1, self._rows + 1 + len(texts)),
                     *([corpus.row_ids[some]] if self._has_ids else []),
                     clusters,
+                    *([[self._names.get(each, "") for each in clusters]] if self._names is not None else []),
                     *([guesses] if self._least > 0 else []),
                     [f"{each:.4f}" for each in confidence[some].tolist()],
                     status,

@@ -196,12 +196,11 @@ def nearest_part(
 
 
 def _distances(vectors: Any, centers: NDArray[np.float64]) -> NDArray[np.float64]:
-    rows = dense(vectors)
-    return np.stack([((rows - center) ** 2).sum(axis=1) for center in centers], axis=1)
-
-
-def dense(vectors: Any) -> NDArray[np.float64]:
-    """Vectors as a plain table; counts of words come as a sparse one."""
+    """Squared; counts of words come as a sparse table and stay one: as a plain one they would fill the memory."""
     from scipy.sparse import issparse
 
-    return np.asarray(vectors.toarray() if issparse(vectors) else vectors, dtype=np.float64)
+    if issparse(vectors):
+        squares = np.asarray(vectors.multiply(vectors).sum(axis=1)).reshape(-1, 1)
+        return np.asarray(squares - 2 * (vectors @ centers.T) + (centers**2).sum(axis=1))
+    rows = np.asarray(vectors, dtype=np.float64)
+    return np.stack([((rows - center) ** 2).sum(axis=1) for center in centers], axis=1)

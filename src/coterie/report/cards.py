@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,8 @@ from coterie.report.neighbours import Geometry, measure_geometry
 from coterie.report.neighbours import runner_ups as runner_ups
 from coterie.types import ClusterSummary, Topic
 
+# Texts that a card tells of as borderline.
+N_BORDERLINE = 3
 Labels = NDArray[np.integer[Any]] | Sequence[int]
 
 
@@ -132,7 +134,7 @@ def build_cards(
     confidence: NDArray[np.floating[Any]] | None = None,
     runner_up: Labels | None = None,
     stability: Sequence[float | None] | NDArray[np.floating[Any]] | None = None,
-    n_borderline: int = 3,
+    n_borderline: int = N_BORDERLINE,
 ) -> list[ClusterCard]:
     """A card for each summary, in their order.
 
@@ -180,6 +182,31 @@ def build_cards(
             )
         )
     return cards
+
+
+def weakest_rows(
+    index: NDArray[np.int64], labels: NDArray[np.int64], confidence: NDArray[np.floating[Any]], wanted: int
+) -> NDArray[np.int64]:
+    """Of every cluster so many rows of lowest confidence whose texts (``index``) differ; of equal rows the first."""
+    first = np.unique(index, return_index=True)[1]
+    first = first[(index[first] >= 0) & (labels[first] >= 0) & np.isfinite(confidence[first])]
+    order = first[np.lexsort((first, confidence[first], labels[first]))]
+    begins = np.searchsorted(labels[order], labels[order], side="left")
+    return order[np.arange(len(order)) - begins < wanted]
+
+
+def with_borderline(
+    cards: Sequence[ClusterCard],
+    texts: Sequence[str],
+    labels: NDArray[np.int64],
+    confidence: NDArray[np.floating[Any]],
+    runner_up: NDArray[np.int64],
+) -> list[ClusterCard]:
+    """The same cards with these texts as their borderline ones, in this order."""
+    found: dict[int, list[Borderline]] = {}
+    for text, label, sure, other in zip(texts, labels.tolist(), confidence.tolist(), runner_up.tolist(), strict=True):
+        found.setdefault(label, []).append(Borderline(text, sure, other if other >= 0 else None))
+    return [replace(card, borderline=tuple(found.get(card.summary.id, ()))) for card in cards]
 
 
 def _known(value: float | np.floating[Any]) -> float | None:

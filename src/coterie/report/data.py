@@ -15,13 +15,15 @@ from coterie.report.breakdown import Breakdown, with_breakdowns
 from coterie.report.cards import ClusterCard
 from coterie.report.changes import compare_partitions
 from coterie.report.helped import neighbours_kept, verdict
+from coterie.report.numbers import percent
+from coterie.report.page_json import script_json
 from coterie.report.projection import Kind
 from coterie.report.run import Run
 from coterie.report.shown import MOST_POINTS, Panel, Shown
-from coterie.report.truth import coverage, truth_table
+from coterie.report.truth import coverage, main_labels, numbered_labels, truth_table
 
-# Characters of all texts together, and of one.
-TEXT_BUDGET, LONGEST_TEXT, SHORTEST_TEXT = 5_000_000, 400, 40
+# Bytes that the texts of the map, and those of the cards, may take in the page; and characters of one text.
+TEXT_BUDGET, CARD_BUDGET, LONGEST_TEXT, SHORTEST_TEXT = 4_000_000, 1_000_000, 400, 40
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class ReportData:
     content:
         Ready for JSON; tables of numbers are base64 of little-endian arrays.
     cards:
-        The clusters, by id.
+        The clusters, the largest first.
     shown:
         What it was made from.
     """
@@ -67,11 +69,13 @@ def build_report(
     by:
         How the clusters spread over other columns.
     """
-    shown, model = Shown(run, labels=labels, kind=kind, points=points), run.model
+    shown = Shown(run, labels=labels, kind=kind, points=points)
     cards = with_breakdowns(shown.cards, by) if by else shown.cards
     content: dict[str, Any] = {
         "about": _about(run, with_texts),
-        "clusters": [card_content(card, with_texts) for card in cards],
+        # Of clusters that people merged away or marked as noise there is none, so ids may have gaps.
+        "clusters": _card_contents(cards, with_texts),
+        "ids": run.n_ids,
         "by": {},
         "points": {
             "count": len(shown.rows),
@@ -81,21 +85,34 @@ def build_report(
             "confidence": packed(np.round(255 * np.clip(shown.confidence, 0, 1)), np.uint8),
             "texts": _shortened(shown.texts) if with_texts else None,
         },
-        "coverage": coverage(run.confidence, model.labels_, labels),
+        "coverage": coverage(run.confidence, run.labels, labels),
         "curves": shown.curves,
         "choice": run.about.get("choice_of_k"),
         "trained": None if run.initial_labels is None else _trained(shown, with_texts),
         "stages": [_panel(panel) for panel in shown.stages],
         "calibrated": run.calibration is not None,
-        "truth": None if labels is None else truth_table(labels, model.labels_),
+        "truth": None if labels is None else truth_table(labels, run.labels),
     }
+    if labels is not None:
+        _tell_labels(content, shown, labels)
     tell_breakdowns(content, by)
     content["headline"] = headline(content)
     return ReportData(content, tuple(cards), shown)
 
 
+def _tell_labels(content: dict[str, Any], shown: Shown, labels: Sequence[object]) -> None:
+    """What most texts of a cluster are labelled, and the label of every point."""
+    most = main_labels(labels, shown.run.labels)
+    for card in content["clusters"]:
+        card["label"] = most.get(card["id"])
+    names, numbers = numbered_labels([labels[row] for row in shown.rows])
+    sizes = np.bincount(numbers[numbers >= 0], minlength=len(names)).tolist()
+    content["labels"] = [{"name": name, "size": size} for name, size in zip(names, sizes, strict=True)]
+    content["points"]["label"] = packed(numbers, np.int32)
+
+
 def _about(run: Run, with_texts: bool) -> dict[str, Any]:
-    about, labels = run.about, run.model.labels_
+    about, labels, edited = run.about, run.labels, run.edited
     return {
         "title": Path(about["input"]["source"]).name,
         "method": about["method"],
@@ -104,10 +121,12 @@ def _about(run: Run, with_texts: bool) -> dict[str, Any]:
         "rows": len(labels),
         "distinct": len(run.corpus.distinct),
         "unassigned": int((labels < 0).sum()),
+        "noise": 0 if edited is None else int(((labels < 0) & ~run.corpus.empty).sum()),
         "abstained": about.get("abstained", 0),
         "min_confidence": about.get("min_confidence", 0.0),
         "clusters": len(np.unique(labels[labels >= 0])),
-        "notes": about["notes"],
+        "edits": 0 if edited is None else len(edited.applied),
+        "notes": [*about["notes"], *(() if edited is None else edited.notes)],
         "version": about["versions"]["coterie"],
         "with_texts": with_texts,
     }
@@ -120,12 +139,19 @@ def tell_breakdowns(content: dict[str, Any], by: Sequence[Breakdown]) -> None:
     content["about"]["notes"] = list(dict.fromkeys([*notes, *(each.note for each in by if each.note)]))
 
 
-def card_content(card: ClusterCard, with_texts: bool) -> dict[str, Any]:
-    """A cluster as the page shows it: no text is too long for a card."""
-    told = card.to_dict(with_texts=with_texts)
-    short = [_cut(text, LONGEST_TEXT) for text in told["representatives"]]
-    borderline = [each | {"text": _cut(each["text"], LONGEST_TEXT)} for each in told["borderline"]]
-    return told | {"representatives": short, "borderline": borderline}
+def _card_contents(cards: Sequence[ClusterCard], with_texts: bool) -> list[dict[str, Any]]:
+    """The clusters as the page shows them: no text is too long for a card, nor all of them for a page."""
+    told = [card.to_dict(with_texts=with_texts) for card in cards]
+    texts = [text for each in told for text in (*each["representatives"], *(b["text"] for b in each["borderline"]))]
+    longest = _longest(texts, CARD_BUDGET)
+    return [
+        each
+        | {
+            "representatives": [_cut(text, longest) for text in each["representatives"]],
+            "borderline": [one | {"text": _cut(one["text"], longest)} for one in each["borderline"]],
+        }
+        for each in told
+    ]
 
 
 def headline(content: Mapping[str, Any]) -> list[str]:
@@ -135,8 +161,13 @@ def headline(content: Mapping[str, Any]) -> list[str]:
     sizes = [card["size"] for card in cards]
     sentences = [
         f"{about['rows']:,} texts in {about['clusters']:,} groups; the largest is “{largest['name']}” "
-        f"({largest['size']:,}, {_percent(largest['share'])}), the smallest has {min(sizes):,}."
+        f"({largest['size']:,}, {percent(largest['share'])}), the smallest has {min(sizes):,}."
     ]
+    if about.get("edits"):  # a page made before there was this line is told anew too
+        sentences.append(
+            f"{_are(about['edits'], 'edit')} applied that people made in the explorer (edits.jsonl): names and groups "
+            "are as they left them."
+        )
     if about["unassigned"]:
         sentences.append(f"{_are(about['unassigned'], 'row')} in no group.")
     if about["abstained"]:
@@ -155,7 +186,7 @@ def headline(content: Mapping[str, Any]) -> list[str]:
     estimate = content["coverage"][0].get("expected")
     if content["calibrated"] and estimate is not None:
         sentences.append(
-            f"About {_percent(estimate)} of the texts are in the group where they belong, as far as their neighbours "
+            f"About {percent(estimate)} of the texts are in the group where they belong, as far as their neighbours "
             "tell: an estimate without labels, off by some 10 points."
         )
     if content["trained"] is not None:
@@ -163,15 +194,10 @@ def headline(content: Mapping[str, Any]) -> list[str]:
     if content["truth"] is not None:
         scores = content["truth"]["scores"]
         sentences.append(
-            f"Against the labels given, which were not used: accuracy {_percent(scores['accuracy'])}, "
-            f"NMI {_percent(scores['nmi'])}, ARI {_percent(scores['ari'])}."
+            f"Against the labels given, which were not used: accuracy {percent(scores['accuracy'])}, "
+            f"NMI {percent(scores['nmi'])}, ARI {percent(scores['ari'])}."
         )
     return sentences
-
-
-def _percent(share: float) -> str:
-    """As the page's script writes it."""
-    return f"{100 * share:.0f} %"
 
 
 def _are(count: int, what: str) -> str:
@@ -181,7 +207,8 @@ def _are(count: int, what: str) -> str:
 def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:
     """Before and after side by side: maps of the same texts, what moved, and whether it helped."""
     assert shown.run.initial_labels is not None
-    before, after = shown.run.initial_labels[shown.rows], shown.clusters
+    # Judged as it was fitted: what people changed afterwards is not what training did.
+    before, after = shown.run.initial_labels[shown.rows], shown.run.model.labels_[shown.rows]
     kept = neighbours_kept(shown.texts, shown.frozen, before, after, seed=shown.seed)
     examples = [_cut(text, LONGEST_TEXT) for text in shown.texts] if with_texts else None
     return {
@@ -189,6 +216,7 @@ def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:
         "verdict": verdict(kept),
         "changes": compare_partitions(before, after, examples).to_dict(),
         "panels": [_panel(panel) for panel in shown.before_and_after],
+        "names": shown.fitted_names,
     }
 
 
@@ -199,8 +227,22 @@ def _panel(panel: Panel) -> dict[str, str]:
 
 def _shortened(texts: Sequence[str]) -> list[str]:
     """Each cut where all together would be too long for a page."""
-    longest = min(LONGEST_TEXT, max(SHORTEST_TEXT, TEXT_BUDGET // max(1, len(texts))))
+    longest = _longest(texts, TEXT_BUDGET)
     return [_cut(text, longest) for text in texts]
+
+
+def _longest(texts: Sequence[str], budget: int) -> int:
+    """Characters that a text may have so that all of them, as the page writes them, fit into so many bytes."""
+    lengths = np.array([min(len(text), LONGEST_TEXT) for text in texts], dtype=np.int64)
+    # A letter may take one byte or four, and one that means something to HTML six.
+    written = sum(len(script_json(text[:LONGEST_TEXT]).encode()) for text in texts)
+    if written <= budget:
+        return LONGEST_TEXT
+    allowed = int(lengths.sum() * budget / written)
+    longest = LONGEST_TEXT
+    while longest > SHORTEST_TEXT and np.minimum(lengths, longest).sum() > allowed:
+        longest -= 10
+    return longest
 
 
 def _cut(text: str, longest: int) -> str:

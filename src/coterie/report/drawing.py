@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.errors import SettingError, require_extra
-from coterie.report.pictures import BarPicture, CurvePicture, MapPicture, Picture, Points, TablePicture, color_of
+from coterie.report.pictures import (
+    BarPicture,
+    CurvePicture,
+    MapPicture,
+    Picture,
+    Points,
+    TablePicture,
+    color_of,
+    lines_of_marks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,14 +28,21 @@ if TYPE_CHECKING:
 ENDINGS = (".png", ".svg", ".html")
 # Groups that are named on a map, the largest.
 MOST_NAMED = 40
+# How much of a panel's height the name of a stage takes.
+MARK_HEIGHT = 0.4
 # A table with more cells shows colours alone.
 MOST_WRITTEN_CELLS = 400
 
 
-def draw_picture(picture: Picture, path: Path) -> None:
-    """Write ``picture``; the ending of ``path`` says in which form. The same picture gives the same bytes."""
+def check_ending(path: Path) -> None:
+    """Refuse a form that cannot be drawn, before any work."""
     if path.suffix not in ENDINGS:
         raise SettingError(f"{path}: the ending must be one of {', '.join(ENDINGS)}")
+
+
+def draw_picture(picture: Picture, path: Path) -> None:
+    """Write ``picture``; the ending of ``path`` says in which form. The same picture gives the same bytes."""
+    check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".html":
         from coterie.report.plotly_page import write_page
@@ -73,7 +89,8 @@ def _draw_maps(picture: MapPicture, figure: Figure) -> None:
     for axes, panel in zip(grid.flat, picture.panels, strict=False):
         axes.set_title(_plain(panel.title), fontsize=9)
         axes.set_aspect("equal")
-        colors = np.array([color_of(group) for group in range(len(panel.names))]).reshape(-1, 3)
+        # The last one is for -1.
+        colors = np.array([color_of(group) for group in [*range(len(panel.names)), -1]])
         size = float(np.clip(9_000 / max(1, len(panel.places)), 1.5, 14))
         axes.scatter(*panel.places.T, c=colors[panel.groups], s=size, linewidths=0)
         if len(picture.panels) == 1:
@@ -90,7 +107,7 @@ def _name_groups(axes: Axes, panel: Points) -> None:
 
 def _middles(panel: Points) -> list[tuple[int, tuple[float, float]]]:
     """The largest groups, and the middle of each."""
-    sizes = np.bincount(panel.groups, minlength=len(panel.names))
+    sizes = np.bincount(panel.groups[panel.groups >= 0], minlength=len(panel.names))
     largest = [int(group) for group in np.argsort(-sizes, kind="stable")[:MOST_NAMED] if sizes[group]]
     found = []
     for group in largest:
@@ -113,10 +130,13 @@ def _draw_curves(picture: CurvePicture, figure: Figure) -> None:
         if picture.spread:
             _spread_axis(axes, curve.x)
         axes.spines[["top", "right"]].set_visible(False)
-        for name, step in picture.marks:
+        # Turned, a name takes little of the axis; one that would stand on another stands below it.
+        marks = zip(picture.marks, lines_of_marks(picture, lambda _: 0.06), strict=True)
+        for (name, step), line in marks:
             axes.axvline(step, color="#999999", linestyle=":", linewidth=0.8)
             turned = {"fontsize": 8} if picture.spread else {"fontsize": 6, "rotation": 90}
-            axes.annotate(_plain(name), (step, 1), xycoords=("data", "axes fraction"), va="top", **turned)
+            top = 1 - MARK_HEIGHT * line
+            axes.annotate(_plain(name), (step, top), xycoords=("data", "axes fraction"), va="top", **turned)
 
 
 def _spread_axis(axes: Axes, numbers: Sequence[float]) -> None:
@@ -132,7 +152,7 @@ def _draw_bars(picture: BarPicture, figure: Figure) -> None:
     figure.set_size_inches(6.4, 0.8 + 0.22 * len(picture.names))
     axes = figure.subplots()
     places = np.arange(len(picture.names))[::-1]
-    bars = axes.barh(places, picture.values, color=[color_of(group) for group in range(len(picture.names))])
+    bars = axes.barh(places, picture.values, color=[color_of(group) for group in picture.groups])
     axes.set_yticks(places, [_plain(name) for name in picture.names], fontsize=7)
     axes.bar_label(bars, fmt="%d", padding=2, fontsize=7)
     axes.set_xlabel(picture.axis)

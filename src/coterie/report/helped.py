@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import unit_rows
 from coterie.clustering.nearest import nearest_rows
+from coterie.report.numbers import percent
 
 NEIGHBOURS = 10
 # Texts whose neighbours are looked at, among as many.
@@ -86,17 +87,17 @@ def verdict(kept: Sequence[Kept]) -> str:
     better = [each for each in kept if each.gain > NOTICEABLE]
     worse = [each for each in kept if each.gain < -NOTICEABLE]
     if better and not worse:
-        told = "; ".join(f"{each.name}: {each.before:.0%} together before, {each.after:.0%} after" for each in better)
-        return f"Fine-tuning helped by the label-free signs ({told})."
+        return f"Fine-tuning helped by the label-free signs ({_told(better)})."
     if worse and not better:
-        told = "; ".join(f"{each.name}: {each.before:.0%} together before, {each.after:.0%} after" for each in worse)
-        return f"Fine-tuning did not help by the label-free signs ({told}): compare with --method frozen."
+        return f"Fine-tuning did not help by the label-free signs ({_told(worse)}): compare with --method frozen."
     if not better:
         return "Fine-tuning changed little by the label-free signs."
-    return (
-        "The label-free signs disagree on whether fine-tuning helped: "
-        + "; ".join(f"{each.name}: {each.before:.0%} together before, {each.after:.0%} after" for each in kept)
-        + "."
+    return f"The label-free signs disagree on whether fine-tuning helped: {_told(kept)}."
+
+
+def _told(kept: Sequence[Kept]) -> str:
+    return "; ".join(
+        f"{each.name}: {percent(each.before)} together before, {percent(each.after)} after" for each in kept
     )
 
 

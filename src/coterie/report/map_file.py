@@ -28,15 +28,12 @@ class StoredMap:
         Where the method puts it.
     exact:
         Whether the vectors are what the model's ``transform`` gives, not a reduction of wider ones.
-    runner_up:
-        The second best cluster of each.
     """
 
     rows: NDArray[np.int64]
     places: NDArray[np.float32]
     vectors: NDArray[np.float32]
     exact: bool
-    runner_up: NDArray[np.int64]
 
 
 def write_map(folder: Path, shown: Shown) -> StoredMap:
@@ -46,14 +43,13 @@ def write_map(folder: Path, shown: Shown) -> StoredMap:
 
     # Words counted are reduced to be drawn.
     exact = not issparse(shown.run.model.transform(shown.texts[:1]))
-    found = StoredMap(shown.rows, shown.places, shown.vectors, exact, shown.runner_up)
+    found = StoredMap(shown.rows, shown.places, shown.vectors, exact)
     content = save(
         {
             "rows": found.rows,
             "places": found.places.astype(np.float32),
             "vectors": found.vectors.astype(np.float32),
             "exact": np.array([exact]),
-            "runner_up": found.runner_up.astype(np.int64),
         }
     )
     scratch = folder / f".{MAP_FILE}.{os.getpid()}"
@@ -69,9 +65,7 @@ def read_map(folder: Path, n_rows: int) -> StoredMap | None:
 
     try:
         found = load_file(folder / MAP_FILE)
-        stored = StoredMap(
-            found["rows"], found["places"], found["vectors"], bool(found["exact"][0]), found["runner_up"]
-        )
+        stored = StoredMap(found["rows"], found["places"], found["vectors"], bool(found["exact"][0]))
     except (FileNotFoundError, SafetensorError, KeyError):
         return None
     return stored if not len(stored.rows) or int(stored.rows.max()) < n_rows else None

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.clustering.kmeans import centroids
+
 N_NEAREST = 3
 # Numbers held at a time, beside the vectors: some tens of megabytes.
 NUMBERS_AT_A_TIME = 4_000_000
@@ -59,6 +61,21 @@ def measure_geometry(vectors: NDArray[np.floating[Any]], labels: NDArray[np.int6
     cohesion = np.where(sizes > 0, cosines / np.maximum(sizes, 1), np.nan)
     separation, nearest = _nearest(directions, np.flatnonzero(sizes))
     return Geometry(np.minimum(cohesion, 1.0), separation, nearest)
+
+
+def as_dense(vectors: Any) -> NDArray[np.float32]:
+    """Some vectors as a plain table; counts of words come as a sparse one."""
+    from scipy.sparse import issparse
+
+    return np.asarray(vectors.toarray() if issparse(vectors) else vectors, dtype=np.float32)
+
+
+def cluster_means(vectors: Any, labels: NDArray[np.int64], n_ids: int) -> NDArray[np.float32]:
+    """The mean vector of every cluster, by id; NaN for one without a row. Vectors may be sparse."""
+    inside = np.flatnonzero(labels >= 0)
+    found = centroids(vectors[inside], labels[inside], n_ids).astype(np.float32)
+    found[np.bincount(labels[inside], minlength=n_ids) == 0] = np.nan
+    return found
 
 
 def runner_ups(

@@ -23,13 +23,14 @@ SUBJECTS: tuple[str, ...] = get_args(Subject)
 COLORS_BY = ("cluster", "label")
 # Characters of a text that is shown at its point.
 HOVER_TEXT = 200
+NO_GROUP = (0.53, 0.53, 0.53)
 # Clusters of a table; more would be too small to read.
 MOST_IN_TABLE = 60
 
 
 @dataclass(frozen=True)
 class Points:
-    """One panel of a map: places, the group of each, the groups' names, and what is told at each point."""
+    """One panel of a map: places, the group of each (-1: none), the groups' names, and what is told at each point."""
 
     title: str
     places: NDArray[np.floating[Any]]
@@ -71,12 +72,13 @@ class CurvePicture:
 
 @dataclass(frozen=True)
 class BarPicture:
-    """A bar each, the first on top."""
+    """A bar each, the first on top; ``groups`` say their colours."""
 
     title: str
     names: tuple[str, ...]
     values: tuple[float, ...]
     axis: str
+    groups: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,25 @@ def choice_picture(choice: Mapping[str, Any]) -> CurvePicture:
 
 
 def color_of(group: int) -> tuple[float, float, float]:
-    """Hues a golden angle apart, in three lightnesses, as in the report."""
+    """Hues a golden angle apart, in three lightnesses, as in the report; grey for -1, no group."""
+    if group < 0:
+        return NO_GROUP
     light = (0.46, 0.34, 0.58)[group % 3]
     return colorsys.hls_to_rgb((group * 137.508 + 215) % 360 / 360, light, 0.58 if group % 2 else 0.72)
+
+
+def lines_of_marks(picture: CurvePicture, wide: Callable[[str], float]) -> list[int]:
+    """In which line each mark's name stands: the first that is free. ``wide`` tells a name's part of the axis."""
+    steps = [step for curve in picture.curves for step in (curve.x[0], curve.x[-1])]
+    spread = max(max(steps) - min(steps), 1e-9)
+    free: list[float] = []
+    lines = []
+    for name, step in picture.marks:
+        begin = (step - min(steps)) / spread
+        line = next((at for at, end in enumerate(free) if end <= begin), len(free))
+        free[line : line + 1] = [begin + wide(name)]
+        lines.append(line)
+    return lines
 
 
 def _maps(runs: Sequence[Shown], color: str, sample: int | None) -> MapPicture:
@@ -201,22 +219,25 @@ def _curves(run: Shown) -> CurvePicture:
 
 
 def _sizes(run: Shown) -> BarPicture:
-    labels = run.run.model.labels_
+    labels = run.run.labels
     sizes = np.bincount(labels[labels >= 0], minlength=len(run.names))
-    return BarPicture("Sizes of the clusters", tuple(run.names), tuple(map(float, sizes)), "texts")
+    there = sorted((cluster for cluster, name in enumerate(run.names) if name), key=lambda k: -sizes[k])
+    names, values = tuple(run.names[k] for k in there), tuple(float(sizes[k]) for k in there)
+    return BarPicture("Sizes of the clusters", names, values, "texts", tuple(there))
 
 
 def _confusion(run: Shown) -> TablePicture:
     if run.labels is None:
         raise SettingError("confusion needs the true labels (--labels)")
-    table = truth_table(run.labels, run.run.model.labels_)
+    table = truth_table(run.labels, run.run.labels)
     columns = tuple(run.names[cluster] for cluster in table["clusters"])
     return TablePicture("Labels against clusters", tuple(table["labels"]), columns, np.array(table["counts"]))
 
 
 def _similarity(run: Shown) -> TablePicture:
-    units = unit_rows(run.centers)[:MOST_IN_TABLE]
-    names = tuple(run.names[:MOST_IN_TABLE])
+    there = np.flatnonzero(np.isfinite(run.centers).all(axis=1))[:MOST_IN_TABLE]
+    units = unit_rows(run.centers[there])
+    names = tuple(run.names[cluster] for cluster in there)
     return TablePicture("Cosines between the clusters' means", names, names, np.round(units @ units.T, 3))
 
 
@@ -229,4 +250,4 @@ def _choice(run: Shown) -> CurvePicture:
 
 def _title(run: Shown) -> str:
     about = run.run.about
-    return f"{about['method']}, {len(run.names)} clusters"
+    return f"{about['method']}, {sum(map(bool, run.names))} clusters"

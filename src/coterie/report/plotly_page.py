@@ -12,7 +12,19 @@ from numpy.typing import NDArray
 
 from coterie.errors import require_extra
 from coterie.files import whole_file
-from coterie.report.pictures import BarPicture, Curve, CurvePicture, MapPicture, Picture, Points, color_of
+from coterie.report.pictures import (
+    BarPicture,
+    Curve,
+    CurvePicture,
+    MapPicture,
+    Picture,
+    Points,
+    color_of,
+    lines_of_marks,
+)
+
+# Of the name of a stage: a letter as a part of a panel's width, about, and a line in pixels.
+LETTER_WIDTH, LINE_HEIGHT = 0.01, 14
 
 
 def write_page(picture: Picture, path: Path) -> None:
@@ -34,7 +46,7 @@ def plotly_figure(picture: Picture) -> Any:
         titles = [_escaped(panel.title) for panel in picture.panels]
         figure = make_subplots(1, len(titles), subplot_titles=titles)
         for column, panel in enumerate(picture.panels, start=1):
-            for group, name in enumerate(panel.names):
+            for group, name in [*enumerate(panel.names), (-1, "in no group")]:
                 rows = np.flatnonzero(panel.groups == group)
                 if len(rows):
                     trace = _point_trace(graph_objects, panel, rows, group, name, column == 1)
@@ -54,8 +66,11 @@ def plotly_figure(picture: Picture) -> Any:
             for name, step in picture.marks if picture.spread else ():
                 if step in curve.x:
                     figure.add_trace(_mark_trace(graph_objects, name, step, curve), row=line, col=1)
-        for name, step in () if picture.spread else picture.marks:
-            figure.add_vline(x=step, line_dash="dot", annotation_text=_escaped(name))
+        if not picture.spread:
+            lines = lines_of_marks(picture, lambda name: LETTER_WIDTH * len(name))
+            for (name, step), line in zip(picture.marks, lines, strict=True):
+                below = -LINE_HEIGHT * line
+                figure.add_vline(x=step, line_dash="dot", annotation_text=_escaped(name), annotation_yshift=below)
         if picture.spread:
             figure.update_xaxes(type="log", title=_escaped(picture.axis))
         figure.update_layout(height=260 * len(picture.curves))

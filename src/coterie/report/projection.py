@@ -58,14 +58,25 @@ def project(
         raise SettingError(f"landmarks={landmarks}: at least {FEWEST_FOR_NEIGHBORS} are needed")
     rows, place_of_row = _distinct(vectors)
     if kind == "pca" or len(rows) <= landmarks:
-        return _in_square(_map(rows, kind, seed, None))[place_of_row]
+        return _in_square(_lying(_map(rows, kind, seed, None)))[place_of_row]
     generator = np.random.default_rng(seed)
     drawn = np.sort(generator.choice(len(rows), landmarks, replace=False))
     others = np.setdiff1d(np.arange(len(rows)), drawn, assume_unique=True)
     places = np.empty((len(rows), 2), dtype=np.float32)
     places[drawn] = _map(rows[drawn], kind, seed, None)
     places[others] = _among_landmarks(rows[others], rows[drawn], places[drawn], generator)
-    return _in_square(places)[place_of_row]
+    return _in_square(_lying(places))[place_of_row]
+
+
+def _lying(places: Places) -> Places:
+    """Turned so that it spreads most from left to right, as the paper and the screen do; a map has no north."""
+    if len(places) < 2:
+        return places
+    centred = places - places.mean(axis=0)
+    across, up = np.linalg.eigh(np.cov(centred.T))[1][:, 1]
+    # Turned by the smaller of the two angles that do.
+    across, up = (across, up) if across >= 0 else (-across, -up)
+    return (centred @ np.array([[across, -up], [up, across]])).astype(np.float32)
 
 
 def project_together(
@@ -91,7 +102,7 @@ def project_together(
             # Rows that have become equal start where one of them was.
             before[place_of_row] = maps[-1]
         places = _map(rows, kind, seed, before)[place_of_row]
-        maps.append(_in_square(_turned_onto(places, maps[-1]) if maps else places))
+        maps.append(_in_square(_turned_onto(places, maps[-1]) if maps else _lying(places)))
     return maps
 
 

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from coterie.report.data import ReportData
+from coterie.report.page_json import script_json
 
 
 def render_report(data: ReportData) -> str:
@@ -36,9 +37,3 @@ def content_of(page: str) -> dict[str, Any] | None:
     """The content that a page was rendered from; ``None`` where it is none of ours."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     return None if found is None else dict(json.loads(found[1]))
-
-
-def script_json(content: Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or begin a comment."""
-    told = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return told.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -19,6 +19,7 @@ from coterie.text.source import listed
 
 if TYPE_CHECKING:
     from coterie.calibration import Calibration
+    from coterie.edits.replay import Edited
     from coterie.methods.base import ClusteringMethod
     from coterie.types import ClusterSummary
 
@@ -42,7 +43,7 @@ class Run:
     model:
         The fitted method, with its labels and confidences of all rows.
     summaries:
-        Its clusters as they were described, where that is known already.
+        Its clusters as they were fitted and described, where that is known already.
     """
 
     folder: Path
@@ -60,9 +61,29 @@ class Run:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        """Of every row: the chance of being right, or, without a calibration, the margin."""
+        """Of every row: the chance of being right, or, without a calibration, the margin; 1 where a person put it."""
         model, known = self.model, self.calibration
-        return model.confidence_ if known is None else known.confidence(model.labels_, model.confidence_)
+        found = model.confidence_ if known is None else known.confidence(model.labels_, model.confidence_)
+        return found if self.edited is None else np.where(self.edited.moved, 1.0, found)
+
+    @cached_property
+    def edited(self) -> Edited | None:
+        """The clusters as people left them; ``None`` where nobody changed anything."""
+        from coterie.edits.log import read_edits
+        from coterie.report.edited import read_edited
+
+        edits = read_edits(self.folder)
+        return read_edited(self.folder, self.model.labels_, edits=edits) if edits.active else None
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The cluster of every row as it is now; -1 for none. As it was fitted: ``model.labels_``."""
+        return self.model.labels_ if self.edited is None else self.edited.labels
+
+    @property
+    def n_ids(self) -> int:
+        """One more than the largest id of a cluster that is or was."""
+        return len(self.model.cluster_centers_) if self.edited is None else self.edited.next_id
 
     @property
     def initial_labels(self) -> NDArray[np.int64] | None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.kmeans import centroids
-from coterie.report.cards import ClusterCard, build_cards, runner_ups
+from coterie.report.cards import (
+    N_BORDERLINE,
+    ClusterCard,
+    build_cards,
+    runner_ups,
+    weakest_rows,
+    with_borderline,
+)
 from coterie.report.content import describe_clusters
+from coterie.report.curves import loss_curves
+from coterie.report.edited import changed_clusters
 from coterie.report.language_names import KnownNames, with_names
+from coterie.report.neighbours import as_dense, cluster_means
 from coterie.report.projection import Kind, project, project_together
-from coterie.report.run import Run
+from coterie.report.run import Run, read_told_clusters
 from coterie.types import ClusterSummary
 from coterie.validity.stability import cluster_stability
 
@@ -24,8 +32,6 @@ from coterie.validity.stability import cluster_stability
 MOST_POINTS = 20_000
 # Texts of maps side by side, and how many such maps.
 SHARED_TEXTS, MOST_PANELS = 1_500, 6
-# Points of a curve.
-CURVE_POINTS = 200
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,8 @@ class Shown:
     Attributes
     ----------
     rows, texts, clusters, confidence:
-        The first row of every distinct text that is in a cluster, or of as many as are shown; its text, cluster and
-        confidence.
+        The first row of every distinct text that was fitted into a cluster, or of as many as are shown; its text,
+        confidence and the cluster it is in now, -1 where a person took it out of all.
     vectors, places:
         Where the method puts them, and their places on the map.
     runner_up:
@@ -72,9 +78,9 @@ class Shown:
     frozen:
         What the encoder said of them before training; ``None`` where it was not trained, or cannot be loaded.
     cards:
-        All clusters, described.
+        All clusters, described, the largest first.
     centers:
-        The mean vector of every cluster, zeros for one without a text.
+        The mean vector of every cluster, by id, NaN for one without a text.
     """
 
     def __init__(
@@ -105,7 +111,7 @@ class Shown:
 
     @cached_property
     def clusters(self) -> NDArray[np.int64]:
-        return self.run.model.labels_[self.rows]
+        return self.run.labels[self.rows]
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
@@ -113,6 +119,11 @@ class Shown:
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
+        return self._reduced[0]
+
+    @cached_property
+    def _reduced(self) -> tuple[NDArray[np.float32], Callable[[Any], NDArray[np.float32]]]:
+        """The vectors, and what makes the same of other ones."""
         return _dense(self.run.model.transform(self.texts), self.seed)
 
     @cached_property
@@ -121,8 +132,7 @@ class Shown:
 
     @cached_property
     def centers(self) -> NDArray[np.float32]:
-        n_clusters = len(self.run.model.cluster_centers_)
-        return centroids(self.vectors, self.clusters, n_clusters).astype(np.float32)
+        return cluster_means(self.vectors, self.clusters, self.run.n_ids)
 
     @cached_property
     def runner_up(self) -> NDArray[np.int64]:
@@ -143,14 +153,25 @@ class Shown:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the clusters; told without the vectors."""
+        """Of the clusters, by id, empty for one that is gone; told without the vectors."""
+        if self.run.edited is not None:
+            return [self.run.edited.names.get(k, "") for k in range(self.run.n_ids)]
         cards = build_cards(self._summaries, self.texts, self.clusters, vectors=None)
         return [card.name for card in with_names(cards, self._given_names)]
 
     @cached_property
+    def fitted_names(self) -> list[str]:
+        """Of the clusters as they were fitted, by id: as they are called now, or were when they were there."""
+        if self.run.edited is None:
+            return self.names
+        told = [each["name"] for each in read_told_clusters(self.run.folder)]
+        return [now or before for now, before in zip(self.names, told, strict=False)]
+
+    @cached_property
     def cards(self) -> list[ClusterCard]:
         # Many clusters take long each time, and their mean is as good from fewer.
-        repeats = int(np.clip(2_000 // len(self.centers), 3, 10))
+        repeats = int(np.clip(2_000 // max(1, len(self._summaries)), 3, 10))
+        stability = cluster_stability(self.vectors, self.clusters, self.run.n_ids, runs=repeats, seed=self.seed)
         cards = build_cards(
             self._summaries,
             self.texts,
@@ -158,10 +179,26 @@ class Shown:
             vectors=self.vectors,
             confidence=self.confidence,
             runner_up=self.runner_up,
-            stability=cluster_stability(self.vectors, self.clusters, len(self.centers), runs=repeats, seed=self.seed),
+            stability=stability[[summary.id for summary in self._summaries]],
         )
-        counted = [replace(card, duplicates=share) for card, share in zip(cards, self._repeated, strict=True)]
-        return with_names(counted, self._given_names)
+        repeated, edited = self._repeated, self.run.edited
+        counted = [replace(card, duplicates=float(repeated[card.summary.id])) for card in self._with_weakest(cards)]
+        if edited is None:
+            return with_names(counted, self._given_names)
+        # Ids go by size only where nobody has changed it.
+        counted.sort(key=lambda card: -card.summary.size)
+        now = [(card, edited.names[card.summary.id]) for card in counted]
+        return [replace(card, name=name, keyword_name=None if card.name == name else card.name) for card, name in now]
+
+    def _with_weakest(self, cards: list[ClusterCard]) -> list[ClusterCard]:
+        """Borderline texts of all texts, also of those that are not shown: these few are embedded for it."""
+        run = self.run
+        if len(self.rows) == len(run.corpus.distinct):
+            return cards
+        rows = weakest_rows(run.corpus.distinct_index, run.labels, run.confidence, N_BORDERLINE)
+        texts = [run.corpus.texts[row] for row in rows]
+        others = runner_ups(self._reduced[1](run.model.transform(texts)), self.centers, run.labels[rows])
+        return with_borderline(cards, texts, run.labels[rows], run.confidence[rows], others)
 
     @property
     def _given_names(self) -> dict[int, str]:
@@ -170,34 +207,59 @@ class Shown:
 
     @cached_property
     def _summaries(self) -> Sequence[ClusterSummary]:
-        model = self.run.model
-        return self.run.summaries or describe_clusters(
-            self.run.corpus.texts,
-            model.labels_,
-            confidence=self.run.confidence,
-            center_distance=model.center_distance_,
-            topics=model.cluster_topics(),
+        run, model = self.run, self.run.model
+        if run.edited is None:
+            return run.summaries or describe_clusters(
+                run.corpus.texts,
+                model.labels_,
+                confidence=run.confidence,
+                center_distance=model.center_distance_,
+                topics=model.cluster_topics(),
+            )
+        found = describe_clusters(
+            run.corpus.texts, run.labels, confidence=run.confidence, center_distance=self._distance_now
         )
+        topics, changed = model.cluster_topics(), changed_clusters(run.edited, model.labels_)
+        return [
+            # Topics were learned of the texts that the fit put together.
+            summary if topics is None or summary.id in changed else replace(summary, topics=tuple(topics[summary.id]))
+            for summary in found
+            if summary.size
+        ]
 
     @property
-    def _repeated(self) -> list[float]:
+    def _distance_now(self) -> NDArray[np.float64]:
+        """How far each row is from the middle of its cluster as it is now; texts that are not shown are far."""
+        far = np.full(len(self.run.corpus.distinct) + 1, np.inf)
+        here = np.where(self.clusters >= 0, self.clusters, 0)
+        apart = np.linalg.norm(self.vectors - self.centers[here], axis=1)
+        index = self.run.corpus.distinct_index
+        far[index[self.rows]] = apart
+        # An empty text has the index -1, which is the last place.
+        return far[index]
+
+    @property
+    def _repeated(self) -> NDArray[np.float64]:
         """Which share of each cluster's rows repeats the text of an earlier row; a text is in one cluster alone."""
-        labels, index = self.run.model.labels_, self.run.corpus.distinct_index
-        inside, n_clusters = labels >= 0, len(self._summaries)
+        labels, index = self.run.labels, self.run.corpus.distinct_index
+        inside, n_clusters = labels >= 0, self.run.n_ids
         rows = np.bincount(labels[inside], minlength=n_clusters)
         first = np.unique(index[inside], return_index=True)[1]
         distinct = np.bincount(labels[inside][first], minlength=n_clusters)
-        return [float(share) for share in 1 - distinct / np.maximum(rows, 1)]
+        return np.asarray(1 - distinct / np.maximum(rows, 1))
 
     @cached_property
     def before_and_after(self) -> list[Panel]:
-        """Maps of the same texts by the frozen encoder and by the trained one; none where there was no training."""
+        """Maps of the same texts by the frozen encoder and by the trained one; none where there was no training.
+
+        Coloured as they were fitted: what people changed afterwards says nothing about the training.
+        """
         before = self.run.initial_labels
         if before is None or self.frozen is None:
             return []
         chosen = self._drawn
         maps = project_together([self.frozen[chosen], self.vectors[chosen]], kind=self._kind, seed=self.seed)
-        first, last = before[self.rows][chosen], self.clusters[chosen]
+        first, last = before[self.rows][chosen], self.run.model.labels_[self.rows][chosen]
         return [Panel("before", chosen, maps[0], first), Panel("after", chosen, maps[1], last)]
 
     @cached_property
@@ -227,34 +289,13 @@ class Shown:
         return loss_curves(self.run.about["history"])
 
 
-def loss_curves(history: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Every loss term over the steps, in means of some steps each, and where the stages begin."""
-    steps: list[dict[str, Any]] = history["steps"]
-    if not steps:
-        return None
-    known = ("stage", "epoch", "step")
-    names = list(dict.fromkeys(name for step in steps for name in step if name not in known))
-    width = -(-len(steps) // CURVE_POINTS)
-    terms: dict[str, list[list[float]]] = {}
-    for name in names:
-        there = [(step["step"], step[name]) for step in steps if name in step]
-        parts = [there[begin : begin + width] for begin in range(0, len(there), width)]
-        terms[name] = [[_mean([x for x, _ in part]), _mean([y for _, y in part])] for part in parts]
-    stages = [(stage, next(of_stage)["step"]) for stage, of_stage in groupby(steps, key=lambda step: step["stage"])]
-    return {"terms": terms, "stages": [{"name": name, "step": step} for name, step in stages]}
-
-
-def _dense(vectors: Any, seed: int) -> NDArray[np.float32]:
-    """Word counts are reduced: a map of thousands of dimensions is none."""
+def _dense(vectors: Any, seed: int) -> tuple[NDArray[np.float32], Callable[[Any], NDArray[np.float32]]]:
+    """Word counts are reduced: a map of thousands of dimensions is none. And what reduces others in the same way."""
     from scipy import sparse
 
     if not sparse.issparse(vectors):
-        return np.asarray(vectors, dtype=np.float32)
+        return as_dense(vectors), as_dense
     from sklearn.decomposition import TruncatedSVD
 
-    width = max(1, min(100, min(vectors.shape) - 1))
-    return np.asarray(TruncatedSVD(width, random_state=seed).fit_transform(vectors), dtype=np.float32)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(f"{sum(values) / len(values):.6g}")
+    reducer = TruncatedSVD(max(1, min(100, min(vectors.shape) - 1)), random_state=seed)
+    return as_dense(reducer.fit_transform(vectors)), lambda others: as_dense(reducer.transform(others))

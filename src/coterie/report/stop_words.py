@@ -39,7 +39,7 @@ ALSO_ENGLISH = _listed(
     die war was will man hat so am an in da mal er es den dem des um ob nun on or son car pour sans sur me ton as est
     ni ou pas plus encore entre comment elle no con era he has ha sin hay lo eso mi si nada come per sei fare se ed
     ma mai mie do um sim tem pose nos mas of had want we over is met door ten al bent ben hun kan tot op zo mag wel en
-    hoe nog dan heel hem haar
+    hoe nog dan heel hem haar also gar dit dos tan solo dice due ora prima secondo ab volta lors poco tre
     """
 )
 
@@ -61,7 +61,9 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         werden wurde wurden worden habe haben hat hatte hatten hab kann können konnte muss müssen soll sollte will
         möchte darf mit von vom zu zum zur für auf aus bei beim bis durch gegen in im ins nach ohne über um unter vor
         an am als wie wenn dass daß weil denn ob so noch nur schon sehr mehr hier da dann wo was wer warum man dieser
-        diese dieses diesen diesem mal immer wieder nun ja nein doch alle alles etwas nichts
+        diese dieses diesen diesem mal immer wieder nun ja nein doch alle alles etwas nichts seit ab laut bitte zwei
+        drei wegen während zwischen sondern jedoch bereits jetzt also damit dazu davon dafür dabei würde hätte wäre jede
+        jeder jedes viele viel wenig mehrere
         """
     ),
     "french": _listed(
@@ -71,7 +73,8 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         sont suis es sommes êtes était étaient été être ai as avons avez ont avait avoir fait faire peut peux pouvez
         dois doit pas ne plus jamais rien sans avec pour par sur sous dans en entre vers chez depuis pendant comme si
         quand comment pourquoi combien quel quelle quels quelles très trop bien aussi encore déjà toujours tout tous
-        toute toutes même moi toi eux ici là alors puis
+        toute toutes même moi toi eux ici là alors puis deux trois fois selon afin après avant lors dès parce lorsque
+        autre autres chaque plusieurs peu beaucoup maintenant dit
         """
     ),
     "spanish": _listed(
@@ -81,7 +84,8 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         ellas usted ustedes me te se le les nos mi mis tu tus su sus nuestro nuestra este esta esto estos estas ese esa
         eso esos esas es son soy eres era eran ser fue está están estoy estaba estar hay he ha han has había haber
         tengo tiene tienen tener puedo puede pueden hacer hace no sí si muy más menos ya también todavía aún siempre
-        nunca todo toda todos todas algo nada otro otra aquí así
+        nunca todo toda todos todas algo nada otro otra aquí así dos tres vez veces dice dicen según durante mientras
+        aunque pues cada mismo misma tan tanto mucho mucha muchos muchas poco sido ahora después antes luego solo sólo
         """
     ),
     "italian": _listed(
@@ -91,7 +95,8 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         io tu lui lei noi voi loro mi ti ci vi si ne mio mia miei mie tuo tua suo sua suoi nostro nostra vostro vostra
         questo questa questi queste quello quella quelli quelle è sono sei siamo siete era erano essere stato stata ho
         hai ha abbiamo avete hanno aveva avere fare posso può possono devo deve come quando dove perché quanto quale
-        cosa anche ancora già sempre mai più meno molto poco tutto tutta tutti tutte
+        cosa anche ancora già sempre mai più meno molto poco tutto tutta tutti tutte due tre volta volte secondo dice
+        dopo prima durante mentre però quindi ogni stesso stessa altro altra ora adesso
         """
     ),
     "portuguese": _listed(
@@ -101,7 +106,8 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         eles elas você vocês me te lhe meu minha meus minhas teu tua seu sua seus suas nosso nossa este esta isto esse
         essa isso aquele aquela aquilo é são sou era eram ser foi foram está estão estou estava estar há tem têm tenho
         tinha ter pode posso podem fazer faz muito muita mais menos já também ainda sempre nunca tudo todo toda todos
-        todas outro outra aqui assim num numa
+        todas outro outra aqui assim num numa dois duas três vez vezes diz depois antes durante enquanto porém cada
+        mesmo mesma agora segundo
         """
     ),
     "dutch": _listed(
@@ -110,7 +116,8 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         we jullie mij me jou hem haar ons hun zich mijn jouw uw zijn onze is ben bent was waren wordt worden werd
         werden heb hebt heeft hebben had hadden kan kunnen kunt kon moet moeten mag wil willen zal zullen zou niet geen
         wel ook nog al er hier daar dan toen nu altijd nooit met van voor door over onder tegen zonder tot bij naar op
-        aan in uit om te tussen na als omdat zo zeer meer veel alle alles iets niets heel weer
+        aan in uit om te tussen na als omdat zo zeer meer veel alle alles iets niets heel weer twee drie keer sinds
+        volgens tijdens terwijl echter elke zelf nadat voordat alleen
         """
     ),
 }

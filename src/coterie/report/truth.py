@@ -43,6 +43,27 @@ def _rightly(labels: Sequence[object], clusters: NDArray[np.int64]) -> NDArray[n
     return np.where((codes < 0) | (clusters < 0), -1, most_frequent[clusters] == codes)
 
 
+def main_labels(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[int, dict[str, Any]]:
+    """The most frequent label of each cluster, and its share of the cluster's rows that have one."""
+    names, codes = _coded(labels)
+    if not names:
+        return {}
+    table = _crossed(codes, len(names), clusters)
+    return {
+        int(k): {"name": str(names[table[:, k].argmax()]), "share": float(table[:, k].max() / table[:, k].sum())}
+        for k in np.flatnonzero(table.sum(axis=0))
+    }
+
+
+def numbered_labels(labels: Sequence[object]) -> tuple[list[str], NDArray[np.int64]]:
+    """The labels from the most frequent to the rarest, and which one each row has; -1 without one."""
+    names, codes = _coded(labels)
+    order = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(names)), kind="stable")
+    # The last place is for -1.
+    place = np.append(np.argsort(order), -1)
+    return [str(names[code]) for code in order], place[codes]
+
+
 def truth_table(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[str, Any]:
     """Scores, and how many texts of each label are in each cluster, matching ones on the diagonal."""
     from coterie.evaluation.external import evaluate
@@ -50,9 +71,9 @@ def truth_table(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[s
     scores = evaluate(list(labels), clusters)
     names, codes = _coded(labels)
     table = _crossed(codes, len(names), clusters)
-    # A label of none but rows in no cluster would be an empty line.
-    held = np.flatnonzero(table.sum(axis=1))
-    names, table = [names[label] for label in held], table[held]
+    # A label of none but rows in no cluster would be an empty line, a cluster that is gone an empty column.
+    held, filled = np.flatnonzero(table.sum(axis=1)), np.flatnonzero(table.sum(axis=0))
+    names, table = [names[label] for label in held], table[np.ix_(held, filled)]
     rows, columns = _matched(table)
     order = np.argsort(-table[rows, columns])
     rows, columns = rows[order], columns[order]
@@ -61,16 +82,21 @@ def truth_table(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[s
     return {
         "scores": scores.to_dict(),
         "labels": [str(names[row]) for row in rows],
-        "clusters": columns.tolist(),
+        "clusters": filled[columns].tolist(),
         "counts": table[np.ix_(rows, columns)].tolist(),
         "left_out": bool(max(table.shape) > MOST_CLASSES),
     }
 
 
 def _coded(labels: Sequence[object]) -> tuple[list[object], NDArray[np.int64]]:
-    names = list(dict.fromkeys(label for label in labels if label is not None))
+    names = list(dict.fromkeys(label for label in labels if not _is_missing(label)))
     place = {name: i for i, name in enumerate(names)}
     return names, np.array([place.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def _is_missing(label: object) -> bool:
+    """None, NaN or nothing: as :func:`~coterie.evaluation.external.evaluate` takes it."""
+    return label is None or label == "" or label != label
 
 
 def _crossed(codes: NDArray[np.int64], n_labels: int, clusters: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -92,11 +92,26 @@ function fillGroup() {
   byId("split").value = "";
 }
 
+function factsOf(each) {
+  const next = each.runner_up && each.runner_up !== each.name ? `next: ${each.runner_up}` : "";
+  return [view.chosen === null ? each.name : "", each.times > 1 ? `${count(each.times)} times` : "", each.moved ? "put here by hand" : next].filter(Boolean).join(" · ");
+}
+
+/** Texts that are not on the map must be embedded to say which group is next: the list does not wait for it. */
+async function tellNext(texts) {
+  const open = texts.filter((each) => !each.mapped && each.cluster !== NOISE && !each.moved);
+  if (!open.length) return;
+  const told = (await ask(`/api/next?rows=${open.map((each) => each.row).join(",")}`).catch(() => null))?.next ?? {};
+  for (const each of open) {
+    const line = byId("texts").querySelector(`li[data-row="${each.row}"] .told`);
+    if (line && told[each.row]) line.textContent = factsOf({ ...each, runner_up: told[each.row] });
+  }
+}
+
 function textLine(each) {
   const box = make("input", { type: "checkbox", "aria-label": "Choose this text", onchange: (event) => { if (event.target.checked) selected.set(each.row, each); else selected.delete(each.row); fillSelection(); } });
   box.checked = selected.has(each.row);
-  const facts = [view.chosen === null ? each.name : "", each.times > 1 ? `${count(each.times)} times` : "", each.moved ? "put here by hand" : each.runner_up && each.runner_up !== each.name ? `next: ${each.runner_up}` : ""].filter(Boolean).join(" · ");
-  return make("li", {}, box, make("div", {}, make("span", { class: "words-of", text: each.text, dir: "auto" }), make("span", { class: "told", text: facts })), make("span", { class: "sure", title: run.calibrated ? "confidence: the chance that it belongs here, estimated" : "confidence: how far its group is ahead of the next", text: percent(each.confidence) }));
+  return make("li", { "data-row": each.row }, box, make("div", {}, make("span", { class: "words-of", text: each.text, dir: "auto" }), make("span", { class: "told", text: factsOf(each) })), make("span", { class: "sure", title: run.calibrated ? "confidence: the chance that it belongs here, estimated" : "confidence: how far its group is ahead of the next", text: percent(each.confidence) }));
 }
 
 function fillSelection() {
@@ -125,6 +140,7 @@ async function refresh(more = false) {
   if (more) byId("texts").append(...lines); else byId("texts").replaceChildren(...lines);
   byId("more").hidden = view.begin + SHOWN >= view.total;
   byId("found").textContent = view.query || view.chosen !== null ? `${count(view.total)} of ${count(run.distinct)} different texts` : "";
+  tellNext(answer.texts);
   map.shown = shown;
   map.only = view.chosen === null ? null : new Set([view.chosen]);
   map.ask();
@@ -134,7 +150,7 @@ function choose(id) {
   view.chosen = id;
   return attempt(async () => {
     await refresh();
-    document.querySelector(".right").scrollTop = 0;
+    byId("texts-side").scrollTop = 0;
     // On a narrow screen the groups lie below the map.
     if (id !== null && matchMedia("(max-width: 760px)").matches) byId("group-side").scrollIntoView({ behavior: "smooth" });
   });
@@ -208,10 +224,7 @@ function listen() {
   byId("unselect").addEventListener("click", () => { selected.clear(); for (const box of byId("texts").querySelectorAll("input")) box.checked = false; fillSelection(); });
   byId("undo").addEventListener("click", () => edit({ kind: "undo" }));
   byId("redo").addEventListener("click", () => edit({ kind: "redo" }));
-  byId("export").addEventListener("change", (event) => {
-    if (event.target.value) make("a", { href: `/api/export/${event.target.value}`, download: "" }).click();
-    event.target.value = "";
-  });
+  onSubmit("export", (form) => make("a", { href: `/api/export/${form}`, download: "" }).click());
   byId("try").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {

@@ -68,10 +68,18 @@ function pixel(id, alpha) {
   return ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** Points on a canvas, written pixel by pixel: a hundred thousand take a few milliseconds. */
+/** How much more a map is drawn out one way than the other, to fill its canvas: far distances say little anyway. */
+const MOST_STRETCH = 1.6;
+/** Letters of a name on a map that is narrower than so many pixels. */
+const NARROW = 500, SHORT_NAME = 18;
+
+/** Points on a canvas, written pixel by pixel: a hundred thousand take a few milliseconds.
+ *
+ * With labels it fills its canvas and names the groups; without, it keeps to the square that maps side by side share.
+ * `shade` colours and names points by something else than their groups: the number of each point, and what the numbers are. */
 class PointMap {
   constructor(canvas, points, labels = false) {
-    Object.assign(this, { canvas, points, labels, scale: 1, dx: 0, dy: 0, shown: null, frame: 0 });
+    Object.assign(this, { canvas, points, labels, scale: 1, dx: 0, dy: 0, shown: null, frame: 0, shade: null });
     this.context = canvas.getContext("2d");
     this.count = points.cluster.length;
     new ResizeObserver(() => this.ask()).observe(canvas);
@@ -89,20 +97,38 @@ class PointMap {
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
     this.ratio = ratio;
-    this.unit = 0.47 * Math.min(width, height) * this.scale / 32000;
+    const { halfX, halfY, midX, midY } = this.box();
+    let across = 0.46 * width / halfX, up = 0.46 * height / halfY;
+    const most = this.labels ? MOST_STRETCH : 1;
+    across = Math.min(across, most * up); up = Math.min(up, most * across);
+    this.unitX = across * this.scale; this.unitY = up * this.scale;
+    this.fromX = width / 2 + this.dx * ratio - midX * this.unitX;
+    this.fromY = height / 2 + this.dy * ratio + midY * this.unitY;
   }
-  left(i) { return this.canvas.width / 2 + this.dx * this.ratio + this.points.x[i] * this.unit; }
-  top(i) { return this.canvas.height / 2 + this.dy * this.ratio - this.points.y[i] * this.unit; }
+  /** What is to be seen: the middle of the points and half their spread. */
+  box() {
+    if (!this.labels || !this.count) return { halfX: 32000, halfY: 32000, midX: 0, midY: 0 };
+    if (this._box?.of !== this.points.x) {
+      const range = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [values[0], values[0]]);
+      const [left, right] = range(this.points.x), [bottom, top] = range(this.points.y);
+      this._box = { of: this.points.x, halfX: Math.max(1, (right - left) / 2), halfY: Math.max(1, (top - bottom) / 2), midX: (left + right) / 2, midY: (top + bottom) / 2 };
+    }
+    return this._box;
+  }
+  left(i) { return this.fromX + this.points.x[i] * this.unitX; }
+  top(i) { return this.fromY - this.points.y[i] * this.unitY; }
+  /** What colours and names the points: the number of each, and what the numbers are. */
+  get kinds() { return this.shade ?? { of: this.points.cluster, named: clusters }; }
   draw() {
     this.resize();
-    const { pixels, canvas, points } = this, width = canvas.width, height = canvas.height;
+    const { pixels, canvas } = this, { of, named } = this.kinds, width = canvas.width, height = canvas.height;
     pixels.fill(0);
     const dense = Math.sqrt(this.count / 1500) / this.scale;
     const radius = Math.max(1, Math.min(6, Math.round(this.ratio * 2.6 / Math.max(1, Math.sqrt(dense)) * Math.min(1.6, Math.max(1, width / this.ratio / 500)))));
     const disc = [];
     for (let y = -radius; y <= radius; y++)
       for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push(y * width + x);
-    const colors = (alpha) => clusters.map((_, id) => pixel(id, alpha)), strong = colors(215), faint = colors(34);
+    const colors = (alpha) => named.map((_, id) => pixel(id, alpha)), strong = colors(215), faint = colors(34);
     strong[-1] = pixel(-1, 150); faint[-1] = pixel(-1, 34);
     const passes = this.shown ? [0, 1] : [1];
     for (const pass of passes)
@@ -111,33 +137,39 @@ class PointMap {
         if (this.shown && here !== (pass === 1)) continue;
         const x = Math.round(this.left(i)), y = Math.round(this.top(i));
         if (x < radius || y < radius || x >= width - radius || y >= height - radius) continue;
-        const color = (here ? strong : faint)[points.cluster[i]], at = y * width + x;
+        const color = (here ? strong : faint)[of[i]], at = y * width + x;
         for (const step of disc) pixels[at + step] = color;
       }
     this.context.putImageData(this.image, 0, 0);
     if (this.labels) this.name();
   }
-  /** The groups' names at the middle of their points, the largest first, none over another. */
+  /** The groups' names at the middle of their points or next to it, the largest first, none over another. */
   name() {
-    const { context, ratio } = this, taken = [];
-    context.font = `600 ${12 * ratio}px system-ui, sans-serif`;
+    const { context, ratio } = this, taken = [], { width, height } = this.canvas, { named } = this.kinds;
+    const narrow = width / ratio < NARROW, tall = (narrow ? 7 : 9) * ratio;
+    context.font = `600 ${(narrow ? 11 : 12) * ratio}px system-ui, sans-serif`;
     context.textAlign = "center"; context.textBaseline = "middle"; context.lineJoin = "round";
     const ink = getComputedStyle(document.body);
     for (const place of this.middles()) {
-      const x = this.canvas.width / 2 + this.dx * ratio + place.x * this.unit;
-      const y = this.canvas.height / 2 + this.dy * ratio - place.y * this.unit;
-      const name = clusters[place.id].name, half = context.measureText(name).width / 2 + 3 * ratio, tall = 9 * ratio;
-      if (x - half < 0 || x + half > this.canvas.width || y < tall || y > this.canvas.height - tall) continue;
-      if (taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - y) < 2 * tall)) continue;
+      const middle = this.fromX + place.x * this.unitX, line = this.fromY - place.y * this.unitY;
+      if (middle < 0 || middle > width || line < 0 || line > height) continue;
+      const whole = named[place.id].name, name = narrow && whole.length > SHORT_NAME ? `${whole.slice(0, SHORT_NAME - 1).trimEnd()}…` : whole;
+      const half = context.measureText(name).width / 2 + 3 * ratio;
+      // Inside the canvas, and a line or two higher or lower where another name stands.
+      const x = Math.max(half, Math.min(width - half, middle));
+      const y = [0, -1, 1, -2, 2, -3, 3].map((lines) => line + 2 * tall * lines).find((at) => at > tall && at < height - tall
+        && !taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - at) < 2 * tall));
+      if (y === undefined) continue;
       taken.push({ x, y, half });
       context.strokeStyle = ink.backgroundColor; context.lineWidth = 4 * ratio; context.strokeText(name, x, y);
       context.fillStyle = ink.color; context.fillText(name, x, y);
     }
+    this.named = taken.length;
   }
   middles() {
     if (!this._middles) {
-      const rows = clusters.map(() => []);
-      for (let i = 0; i < this.count; i++) rows[this.points.cluster[i]]?.push(i);
+      const { of: kind, named } = this.kinds, rows = named.map(() => []);
+      for (let i = 0; i < this.count; i++) rows[kind[i]]?.push(i);
       const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
       this._middles = rows.map((of, id) => ({ id, size: of.length, x: middle(of.map((i) => this.points.x[i])), y: middle(of.map((i) => this.points.y[i])) }))
         .filter((place) => place.size).sort((a, b) => b.size - a.size);

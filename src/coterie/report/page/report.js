@@ -1,12 +1,20 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const clusters = data.clusters;
+const listed = data.clusters;
+/** By id, with nameless ones where clusters are gone; what the map reads. */
+const clusters = Array.from({ length: data.ids ?? listed.length }, (_, id) => ({ id, name: "", size: 0 }));
+for (const each of listed) clusters[each.id] = each;
 const points = data.points;
 const main = { x: unpack(points.x, Int16Array), y: unpack(points.y, Int16Array), cluster: unpack(points.cluster, Int32Array) };
 const confidence = unpack(points.confidence, Uint8Array), runnerUp = unpack(points.runner_up, Int32Array);
 const map = new PointMap(byId("points"), main, true);
 const small = [];
 let chosen = null, wanted = "";
+/** What the map is coloured by and the list beside it holds: the groups, or, where labels were given, the labels. */
+const byGroup = { of: main.cluster, named: clusters, list: data.about.noise ? [...listed, { id: -1, name: "In no group", size: data.about.noise }] : listed };
+const labelled = points.label ? { of: unpack(points.label, Int32Array), named: data.labels } : null;
+if (labelled) labelled.list = data.labels.map((each, id) => ({ id, ...each }));
+let shade = byGroup;
 
 /** Show what is both in the chosen group and holds the words searched for. */
 function choose() {
@@ -15,7 +23,7 @@ function choose() {
   let found = 0;
   const shown = any ? new Uint8Array(points.count) : null;
   if (any) for (let i = 0; i < points.count; i++)
-    if ((chosen === null || main.cluster[i] === chosen) && (!words || lowered()[i].includes(words))) { shown[i] = 1; found++; }
+    if ((chosen === null || shade.of[i] === chosen) && (!words || lowered()[i].includes(words))) { shown[i] = 1; found++; }
   map.shown = shown;
   map.only = chosen === null ? null : new Set([chosen]);
   map.ask();
@@ -40,9 +48,19 @@ function fillHeader() {
 }
 
 function fillGroups() {
-  for (const card of clusters)
-    byId("groups").append(make("li", {}, make("button", { type: "button", "data-id": card.id, "aria-pressed": "false", onclick: () => toggle(card.id) },
-      swatch(card.id), make("span", { text: card.name }), make("span", { class: "count", text: count(card.size) }))));
+  byId("groups").setAttribute("aria-label", shade === labelled ? "Labels" : "Groups");
+  byId("groups").replaceChildren(...shade.list.map((each) => make("li", {}, make("button", { type: "button", "data-id": each.id, "aria-pressed": "false", onclick: () => toggle(each.id) },
+    swatch(each.id), make("span", { text: each.name, dir: "auto" }), make("span", { class: "count", text: count(each.size) })))));
+}
+
+/** By group or by label: the map, and the list beside it. */
+function colourBy(next) {
+  shade = next;
+  map.shade = next === byGroup ? null : next;
+  map._middles = null;
+  chosen = null;
+  fillGroups();
+  choose();
 }
 
 /** How a group's rows spread over a column's values. */
@@ -87,11 +105,13 @@ function cardOf(card) {
   const marks = [["confidence", card.confidence, data.calibrated ? "how many of its texts belong there, estimated" : "how far the group is ahead of the next one, on average", 0],
     ["stability", card.stability, "how well it is found again when the clustering is repeated", 0.6],
     ["cohesion", card.cohesion, "mean cosine of its texts with their mean", 0],
-    ["separation", card.separation, "one minus the cosine with the nearest group", 0]];
+    // Beyond a right angle two groups have nothing in common: more than all of it says nothing to a reader.
+    ["separation", card.separation === null ? null : Math.min(1, card.separation), "how little it has in common with the nearest group: near 0 % the two are hardly two, at 100 % they share nothing", 0]];
   const told = marks.filter(([, value]) => value !== null && value !== undefined).map(([name, value, title, least]) =>
     make("div", { title, class: value < least ? "shaky" : "" }, make("b", { text: percent(value) }), name));
   const made = make("article", { class: "card", id: `group-${card.id}` },
     make("header", {}, swatch(card.id), make("h3", { text: card.name, title: card.keyword_name ?? null }), make("span", { class: "count", text: `${count(card.size)} · ${percent(card.share)}` })),
+    ...(card.label ? [make("p", { class: "mostly", text: `Mostly ${card.label.name} (${percent(card.label.share)})`, dir: "auto", title: "the most frequent of the labels given, which were not used" })] : []),
     make("ul", { class: "words" }, ...card.keywords.map((text) => make("li", { text }))),
     make("ul", { class: "texts" }, ...card.representatives.map((text) => make("li", { text, dir: "auto" }))),
     make("div", { class: "marks" }, ...told),
@@ -126,7 +146,7 @@ function fillTrained() {
       make("tbody", {}, ...trained.kept.map((each) => make("tr", {}, make("td", { text: each.name }), make("td", { text: percent(each.before) }), make("td", { text: percent(each.after) })))))));
   if (trained.panels.length)
     body.append(make("div", { class: "panels" }, panel({ ...trained.panels[0], title: "Before: the frozen encoder" }), panel({ ...trained.panels[1], title: "After fine-tuning" })));
-  const changes = trained.changes, name = (id) => clusters[id]?.name ?? `group ${id}`;
+  const changes = trained.changes, name = (id) => trained.names?.[id] || `group ${id}`;
   body.append(make("p", { text: `${percent(changes.agreement)} of the texts stayed in the group that matches their first one.` }));
   const listed = (ids) => ids.map((id) => `“${name(id)}”`).join(", ");
   // The largest part of a group has its name.
@@ -154,7 +174,15 @@ function lineChart(title, lines, { marks = [], x = "", y = "", yFrom = null, yTo
   svg.append(drawn("text", { x: left - 4, y: top + 8, "text-anchor": "end" }, short(y1)), drawn("text", { x: left - 4, y: height - bottom, "text-anchor": "end" }, short(y0)),
     drawn("text", { x: left, y: height - bottom + 14 }, short(x0)), drawn("text", { x: width - right, y: height - bottom + 14, "text-anchor": "end" }, short(x1)),
     drawn("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, x));
-  for (const mark of marks) svg.append(drawn("line", { class: "stage-line", x1: px(mark.at), x2: px(mark.at), y1: top, y2: height - bottom }), drawn("text", { x: px(mark.at) + 3, y: top + 9 }, mark.name));
+  // Names of stages that begin soon after each other stand in lines of their own; about six pixels a letter.
+  const ends = [];
+  for (const mark of marks) {
+    const wide = 6 * mark.name.length + 6, from = Math.max(left, Math.min(px(mark.at) + 3, width - right - wide));
+    let line = 0;
+    while (ends[line] > from) line++;
+    ends[line] = from + wide;
+    svg.append(drawn("line", { class: "stage-line", x1: px(mark.at), x2: px(mark.at), y1: top, y2: height - bottom }), drawn("text", { class: "mark", x: from, y: top + 9 + 14 * line }, mark.name));
+  }
   for (const line of lines) svg.append(drawn("polyline", { class: `line ${line.class ?? ""}`, points: line.points.filter((point) => Number.isFinite(point[1])).map((point) => `${px(point[0]).toFixed(1)},${py(point[1]).toFixed(1)}`).join(" ") }));
   return make("figure", {}, make("figcaption", { text: y ? `${title} (${y})` : title }), svg);
 }
@@ -202,7 +230,7 @@ function fillTruth() {
   byId("truth").hidden = false;
   const scores = truth.scores, most = Math.max(1, ...truth.counts.flat());
   byId("truth-body").append(make("p", { text: `Accuracy ${percent(scores.accuracy)}, NMI ${percent(scores.nmi)}, ARI ${percent(scores.ari)}, over ${count(scores.n_rows)} texts with a label. The labels were not used to make the groups.` }),
-    make("div", { class: "wide" }, make("table", { class: "heat" }, make("thead", {}, make("tr", {}, make("th"), ...truth.clusters.map((id) => make("th", { class: "up", text: clusters[id]?.name ?? id })))),
+    make("div", { class: "wide" }, make("table", { class: "heat" }, make("thead", {}, make("tr", {}, make("th"), ...truth.clusters.map((id) => make("th", { class: "up", text: clusters[id]?.name || id })))),
       make("tbody", {}, ...truth.counts.map((row, i) => make("tr", {}, make("th", { text: truth.labels[i], title: truth.labels[i] }), ...row.map((n) => make("td", { text: n ? count(n) : "", style: n ? `background: color-mix(in srgb, var(--accent) ${Math.round(8 + 72 * n / most)}%, transparent)` : "" }))))))));
   if (truth.left_out) byId("truth-body").append(make("p", { class: "soft", text: "The largest are shown." }));
 }
@@ -220,16 +248,18 @@ function fillAbout() {
 function listen() {
   const tip = byId("tip");
   hands(map, {
-    click: (i) => { if (i >= 0) toggle(main.cluster[i]); else if (chosen !== null) toggle(chosen); },
+    click: (i) => { if (i >= 0) toggle(shade.of[i]); else if (chosen !== null) toggle(chosen); },
     hover: (i, x, y) => {
       tip.hidden = i < 0;
       if (i < 0) return;
-      const card = clusters[main.cluster[i]], next = clusters[runnerUp[i]];
-      tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, next ${next.name}` : ""}`));
+      const card = clusters[main.cluster[i]] ?? { id: -1, name: "In no group" }, next = clusters[runnerUp[i]];
+      tip.replaceChildren(make("div", { text: points.texts ? points.texts[i] : "", dir: "auto" }), make("div", { class: "soft" }, swatch(card.id), ` ${card.name} (${percent(confidence[i] / 255)})${next ? `, next ${next.name}` : ""}`), labelled ? make("div", { class: "soft", dir: "auto", text: `label: ${labelled.named[labelled.of[i]]?.name ?? "none"}` }) : "");
       putBeside(tip, map.canvas, x, y);
     },
     escape: () => byId("clear").click(),
   });
+  byId("colour-by").hidden = !labelled;
+  byId("colour-by").addEventListener("change", (event) => colourBy(event.target.value === "label" ? labelled : byGroup));
   byId("search").addEventListener("input", (event) => { wanted = event.target.value.trim(); choose(); });
   byId("search").hidden = !points.texts;
   byId("clear").addEventListener("click", () => { chosen = null; wanted = ""; byId("search").value = ""; map.reset(); choose(); });
@@ -259,7 +289,7 @@ function repaint(now = false) {
 }
 
 fillGroups();
-byId("card-list").append(...clusters.filter((card) => card.size).map(cardOf));
+byId("card-list").append(...listed.filter((card) => card.size).map(cardOf));
 fillTrained();
 if (data.stages.length) { byId("stages").hidden = false; byId("stage-panels").append(...data.stages.map(panel)); }
 fillCurves();
