@@ -134,8 +134,8 @@ def methods_page() -> str:
         "# Methods",
         NOTE,
         "A method is the way from texts to clusters. `--method NAME` chooses one; without it you get "
-        "[`sccl`](sccl.md). Try [`frozen`](frozen.md) first: it does not train, so it is quick, and it is what the "
-        "others have to beat.",
+        "[`auto`](auto.md), Coterie's own. Try [`frozen`](frozen.md) first: it does not train, so it is quick, and it "
+        "is what the others have to beat.",
         "\n".join(rows),
         "Any setting in the tables of these pages goes on the command line as `--set name=value`, and those of "
         "training as `--set training.name=value`.",

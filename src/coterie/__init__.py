@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "Coterie": "coterie.methods.auto",
     "SCCL": "coterie.methods.sccl",
     "AECL": "coterie.methods.aecl",
     "DECCRL": "coterie.methods.deccrl",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError as CoterieError
     from coterie.evaluation.external import evaluate as evaluate
     from coterie.methods.aecl import AECL as AECL
+    from coterie.methods.auto import Coterie as Coterie
     from coterie.methods.baselines.autoencoder import AutoEncoder as AutoEncoder
     from coterie.methods.baselines.bertopic import BERTopicClusters as BERTopicClusters
     from coterie.methods.baselines.bow import BagOfWords as BagOfWords

@@ -50,11 +50,11 @@ def test_the_demo_clusters_the_sample_and_says_how_well(asked: list[dict[str, An
     run = tmp_path / "run"
     outcome = done("demo", "-o", run, "--seed", 4, "--device", "cpu")
     assert len(asked) == 1
-    assert asked[0].items() >= {"name": "sccl", "n_clusters": 12, "seed": 4, "device": "cpu"}.items()
+    assert asked[0].items() >= {"name": "auto", "n_clusters": 12, "seed": 4, "device": "cpu"}.items()
     check_run(run)
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
     assert read_json(run / "run.json")["seed"] == 4
-    assert "671 rows from the bundled sample 'support'; 12 clusters by sccl" in outcome.err
+    assert "671 rows from the bundled sample 'support'; 12 clusters by auto" in outcome.err
 
     sample = find_dataset("support")
     assert sample is not None

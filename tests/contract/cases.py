@@ -25,7 +25,7 @@ CLUSTERERS = ("kmeans", "spherical", "ward", "average", *UMAP)
 CLUSTERERS_OF_FROZEN = (*CLUSTERERS, "chosen")
 # Those, and methods, whose labels_ are not "nearest centre".
 LINKAGES = ("ward", "average", "umap", "chosen")
-OWN_PARTITIONS = ("hac_sd", "bertopic")
+OWN_PARTITIONS = ("auto", "hac_sd", "bertopic")
 # Methods with an encoder whose vectors are not the encoder's.
 NETWORKS = {"ae", "dec", "idec", "dcn", "self_train"}
 OWN_VECTORS = {"sif", *NETWORKS}
@@ -33,6 +33,8 @@ TAKE_VECTORS = ("frozen", "hac_sd", "bertopic", *NETWORKS)
 FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 # A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
+    # The guard would not let a random encoder be trained.
+    "auto": {"guard": False, "rounds": 2},
     # A round is enough to go through all its steps.
     "hac_sd": {"max_rounds": 1},
     # A vocabulary of so few texts.

@@ -11,8 +11,9 @@ from coterie.clustering.nearest import nearest
 from coterie.errors import InputError, SettingError
 from coterie.starts import candidates, choose_start
 from coterie.starts.candidates import Start, linked, make_starts
-from coterie.starts.choice import SIGNS, judge
+from coterie.starts.choice import SIGNS, judge, see
 from coterie.starts.graph import neighbour_graph, smoothed, spectral
+from coterie.validity.neighbourhoods import nearest_by_words
 
 K = 4
 
@@ -124,7 +125,7 @@ def test_the_better_start_is_chosen_by_every_sign() -> None:
         ),
         Start("right", truth),
     ]
-    found = judge(starts, units, nearest(units, 5)[0], texts)
+    found = judge(starts, see(units), nearest_by_words(texts))
     assert found.judged[0] is found.best and found.best.name == "right"
     for sign in SIGNS[:3]:
         assert getattr(found.best, sign) == max(getattr(each, sign) for each in found.judged)
@@ -134,7 +135,7 @@ def test_the_better_start_is_chosen_by_every_sign() -> None:
 def test_ranks_by_hand() -> None:
     truth, units = _bundles()
     starts = [Start("a", truth), Start("b", truth.copy()), Start("c", np.arange(len(truth)) % K)]
-    found = judge(starts, units, nearest(units, 5)[0], None)
+    found = judge(starts, see(units), None)
     told = {each.name: each for each in found.judged}
     # Two alike share the ranks 0.5 and 1 of three, in each of three signs; words are not known.
     assert told["a"].score == told["b"].score == pytest.approx(0.75)

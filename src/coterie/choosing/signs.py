@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import unit_rows
+from coterie.validity.cloud import cloud_like, principal
 from coterie.validity.neighbourhoods import cosine_silhouette, kept_together, nearest_by_vector, nearest_by_words
 
 # Trees are grown in so many of the vectors' principal directions: the others are mostly noise, and cost time.
@@ -42,7 +43,7 @@ class Evidence:
         n_texts = len(points)
         self._tree = ward_tree(points)
         self._within = _log_within(self._tree)
-        self._references = [_log_within(ward_tree(_blob(points, generator))) for _ in range(REFERENCES)]
+        self._references = [_log_within(ward_tree(cloud_like(points, generator))) for _ in range(REFERENCES)]
         self._pairs = []
         for _ in range(PAIRS):
             size = int(SHARE * n_texts)
@@ -73,14 +74,6 @@ class Evidence:
         return float(np.mean([each[place] for each in self._references]) - self._within[place])
 
 
-def principal(units: NDArray[np.float32], directions: int) -> NDArray[np.float64]:
-    """Coordinates in the first principal directions."""
-    centred = units.astype(np.float64) - units.mean(axis=0, dtype=np.float64)
-    values, axes = np.linalg.eigh(centred.T @ centred)
-    kept = axes[:, np.argsort(values)[::-1][:directions]]
-    return centred @ kept
-
-
 def ward_tree(points: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.cluster.hierarchy import linkage
 
@@ -105,14 +98,3 @@ def _agreement(
 def _log_within(tree: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logarithm of the squared distances to the clusters' means after each merge, of which each adds its part."""
     return np.log(np.maximum(np.cumsum(tree[:, 2] ** 2 / 2), 1e-12))
-
-
-def _blob(points: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.float64]:
-    """As many points of one cloud: as wide in every principal direction as ``points``, and as far from its middle.
-
-    Vectors of one length lie on a sphere, where even a cloud without clusters is no normal distribution.
-    """
-    drawn = generator.normal(size=points.shape) * points.std(axis=0)
-    lengths = np.linalg.norm(drawn, axis=1)
-    wanted = np.sort(np.linalg.norm(points, axis=1))[np.argsort(np.argsort(lengths))]
-    return drawn * (wanted / np.maximum(lengths, 1e-12))[:, None]

@@ -27,16 +27,17 @@ def demo(
     from coterie.cli.run_folder import check_free_for_run
     from coterie.datasets.loading import find_dataset
     from coterie.methods.building import build_method
+    from coterie.methods.registry import DEFAULT_METHOD
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
     messages = find_dataset("support")
     assert messages is not None
     corpus = read_corpus(messages, text_column="text", id_column="id")
-    # Half the default epochs: a first look should not take long.
-    settings = {"training.max_epochs": DEMO_EPOCHS, "training.progress": True, "device": device}
-    model = build_method("sccl", 12, seed, settings, {})
-    made = run(model, "sccl", corpus, "the bundled sample 'support'", output, quiet=False, report=False)
+    # One round and a third of the default epochs: a first look should not take long.
+    settings = {"rounds": 1, "training.max_epochs": DEMO_EPOCHS, "training.progress": True, "device": device}
+    model = build_method(DEFAULT_METHOD, 12, seed, settings, {})
+    made = run(model, DEFAULT_METHOD, corpus, "the bundled sample 'support'", output, quiet=False, report=False)
     topics = messages.with_name("topics.csv")
     scores = score_file(output / "assignments.csv", topics, "topic", "id")
     add_report(made, labels_of(output / "assignments.csv", topics, "topic", "id"))

@@ -36,7 +36,7 @@ def fit(
     clusters: Annotated[
         str | None, typer.Option("--clusters", "-k", help="How many clusters to make; auto: chosen without labels.")
     ] = None,
-    method: Annotated[str | None, typer.Option("--method", "-m", help="See: coterie methods. [default: sccl]")] = None,
+    method: Annotated[str | None, typer.Option("--method", "-m", help="See: coterie methods. [default: auto]")] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     keep: Keep = None,
@@ -99,12 +99,12 @@ def fit(
     from coterie.cli.settings import Config, parse_settings, read_config
     from coterie.errors import SettingError
     from coterie.methods.building import build_method
-    from coterie.methods.registry import find_method
+    from coterie.methods.registry import DEFAULT_METHOD, find_method
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
     given = Config() if config is None else read_config(config)
-    method = method or given.method or "sccl"
+    method = method or given.method or DEFAULT_METHOD
     asked = asked_clusters(clusters, given.clusters, k_range)
     seed = (given.seed or 0) if seed is None else seed
     sample = given.sample if sample is None else sample

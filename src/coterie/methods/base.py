@@ -97,6 +97,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         """
         corpus = as_corpus(texts)
         self.check(corpus, sample)
+        sample = self.usual_sample if sample is None else sample
         vectors = self._check_embeddings(embeddings, corpus)
         # A fit that fails must not leave parts of an earlier one behind.
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
@@ -243,6 +244,11 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
         """Undo :meth:`_save_parts` and :meth:`_state`."""
+
+    @property
+    def usual_sample(self) -> int | None:
+        """How many texts are learned on where nobody says; ``None`` for all."""
+        return None
 
     def _most_rows(self) -> int | None:
         """How many rows the method can learn on, repeats counted, where there is a limit; a sample keeps to it."""

@@ -69,6 +69,7 @@ def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | Non
     if isinstance(method, TrainedMethod) and any(each.slow for each in method._augmenters().values()):
         return False  # a trial would ask a language model, and most of the time is spent there
     slow = _device(method) == "cpu" and isinstance(method, TrainedMethod)
+    sample = method.usual_sample if sample is None else sample
     texts = len(corpus.distinct) if sample is None else min(sample, len(corpus.distinct))
     return texts >= WORTH_ON_CPU if slow else len(corpus.distinct) >= WORTH
 
@@ -84,6 +85,7 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
     began = time.perf_counter()
     texts = corpus.distinct
     n_all = len(texts)
+    sample = method.usual_sample if sample is None else sample
     n = n_all if sample is None else min(sample, n_all)
     device = _device(method)
     some = _evenly(texts, max(min(n, TRIAL_TEXTS.get(device, 256)), 2 * method.n_clusters))

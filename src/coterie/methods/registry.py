@@ -49,7 +49,18 @@ class MethodInfo:
         return asdict(self)
 
 
+# What whoever names no method gets.
+DEFAULT_METHOD = "auto"
 METHODS: tuple[MethodInfo, ...] = (
+    MethodInfo(
+        name="auto",
+        target="coterie.methods.auto:Coterie",
+        title="Coterie",
+        kind="own",
+        summary="the best of several starts, taught by neighbours in meaning and in words, with a guard",
+        citation="",
+        trains_encoder=True,
+    ),
     MethodInfo(
         name="sccl",
         target="coterie.methods.sccl:SCCL",

@@ -93,7 +93,7 @@ class TrainedMethod(EncoderMethod):
 
     @abstractmethod
     def _stages(self, start: Start) -> list[Stage]:
-        """The phases of training."""
+        """The phases of training; none where there is nothing to learn, and the start is the answer."""
 
     def _augmenters(self) -> Mapping[str, Augmenter]:
         """View name to augmenter, for views other than the original."""
@@ -152,6 +152,8 @@ class TrainedMethod(EncoderMethod):
             views.prefetch(list(self._augmenters()), range(min(ahead, 2)))
             start = self._begin(encoder, corpus, tokens, clock)
             stages = self._planned(self._stages(start))
+            if not stages:
+                return self._untrained(start, clock)
             watch = LabelWatch(start.labels, start.centers.numpy(), corpus.counts, self.training.patience)
             trainer = Trainer(start.encoder, views, start.tokens, corpus.counts, self.training, watch, self.seed_)
             self.history_ = trainer.run(stages)
@@ -174,6 +176,14 @@ class TrainedMethod(EncoderMethod):
         self.timings_ = clock.seconds
         return learned
 
+    def _untrained(self, start: Start, clock: Clock) -> Learned:
+        """The start as the outcome."""
+        self.snapshots_, self._measured_noise = [], None
+        self.timings_ = clock.seconds
+        noise = self._noise(start.corpus.distinct, self._quick_dtype(len(start.tokens)))
+        first = start.labels
+        return Learned(start.embeddings, start.centers.numpy(), first, initial_labels=first, noise=noise)
+
     def _planned(self, stages: list[Stage]) -> list[Stage]:
         """The stages as they are run: in a trial all are equally short, and their real lengths are kept."""
         self._stage_lengths = [(stage.share if stage.epochs is None else stage.epochs) for stage in stages]
@@ -185,6 +195,8 @@ class TrainedMethod(EncoderMethod):
     def planned_steps(self, n_texts: int, training: TrainingConfig) -> list[float]:
         """Steps of each stage at most, for a corpus of so many texts; known after a first fit."""
         cap = training.most_steps(n_texts)
+        if not self._stage_lengths:
+            return []
         if self._stage_epochs:
             cap = min(cap, self._stage_epochs * training.steps_per_epoch(n_texts))
         return [cap * length / sum(self._stage_lengths) for length in self._stage_lengths]

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.report.stop_words import (
+from coterie.text.function_words import (
     ELIDING_LANGUAGES,
     ELISION,
     LIGHT_ENGLISH,

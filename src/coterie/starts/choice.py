@@ -22,6 +22,7 @@ from coterie.validity.neighbourhoods import cosine_silhouette, kept_together, ne
 LOOKED_AT = 30_000
 # Neighbours in the graph, and how many of them (the nearest) have to stay together.
 NEIGHBOURS, KEPT = 15, 10
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 SIGNS = ("neighbours", "words", "silhouette", "agreement")
 
 
@@ -99,32 +100,62 @@ def choose_start(
         raise InputError(f"{n_clusters} clusters of {len(units)} texts leave nothing to choose between")
     weights = np.ones(len(units), dtype=np.int64) if weights is None else np.asarray(weights)
     drawn = np.sort(np.random.default_rng(seed).permutation(len(units))[: max(LOOKED_AT, n_clusters + 2)])
-    seen = units[drawn]
-    rows, cosines = nearest(seen, min(NEIGHBOURS, len(seen) - 1))
-    starts = make_starts(seen, neighbour_graph(rows, cosines), n_clusters, weights[drawn], seed)
-    found = judge(starts, seen, rows[:, :KEPT], None if texts is None else [texts[row] for row in drawn.tolist()])
+    akin = None if texts is None else nearest_by_words([texts[row] for row in drawn.tolist()])
+    found = choose_among(see(units[drawn]), n_clusters, weights[drawn], akin, seed)
     if len(drawn) == len(units):
         return found
     judged = tuple(replace(each, labels=followed(units, drawn, each.labels)) for each in found.judged)
     return ChosenStart(judged[0], judged)
 
 
-def judge(
-    starts: Sequence[Start], units: NDArray[np.float32], near: NDArray[np.int64], texts: Sequence[str] | None
+@dataclass(frozen=True)
+class Seen:
+    """Vectors of length one and their neighbours: as a graph, and the nearest rows of each."""
+
+    units: NDArray[np.float32]
+    graph: Any
+    near: NDArray[np.int64]
+
+    @property
+    def pairs(self) -> Pairs:
+        """Each row with each of its nearest."""
+        return np.repeat(np.arange(len(self.near)), self.near.shape[1]), self.near.ravel()
+
+
+def see(vectors: Any) -> Seen:
+    """The neighbours of vectors of any length."""
+    units = np.asarray(unit_rows(np.asarray(vectors)), dtype=np.float32)
+    rows, cosines = nearest(units, min(NEIGHBOURS, len(units) - 1))
+    return Seen(units, neighbour_graph(rows, cosines), rows[:, :KEPT])
+
+
+def choose_among(
+    seen: Seen,
+    n_clusters: int,
+    weights: NDArray[Any],
+    akin: Pairs | None,
+    seed: int,
+    others: Sequence[Start] = (),
 ) -> ChosenStart:
-    """Rank the clusterings by every sign; the best mean rank wins, the first named where two tie."""
+    """The clusterings that are made of what is seen, and ``others`` of the same rows, judged together."""
+    return judge([*make_starts(seen.units, seen.graph, n_clusters, weights, seed), *others], seen, akin)
+
+
+def judge(starts: Sequence[Start], seen: Seen, akin: Pairs | None) -> ChosenStart:
+    """Rank the clusterings by every sign; the best mean rank wins, the first named where two tie.
+
+    ``akin`` are pairs of rows that share words, if the texts are known.
+    """
     from sklearn.metrics import adjusted_rand_score
 
     alike = np.eye(len(starts))
     for i, one in enumerate(starts):
         for j in range(i):
             alike[i, j] = alike[j, i] = adjusted_rand_score(one.labels, starts[j].labels)
-    pairs = (np.repeat(np.arange(len(near)), near.shape[1]), near.ravel())
-    akin = None if texts is None else nearest_by_words(texts)
     table = {
-        "neighbours": [kept_together(each.labels, *pairs) for each in starts],
+        "neighbours": [kept_together(each.labels, *seen.pairs) for each in starts],
         "words": [float("nan") if akin is None else kept_together(each.labels, *akin) for each in starts],
-        "silhouette": [cosine_silhouette(units, each.labels) for each in starts],
+        "silhouette": [cosine_silhouette(seen.units, each.labels) for each in starts],
         "agreement": ((alike.sum(axis=1) - 1) / max(len(starts) - 1, 1)).tolist(),
     }
     ranks = [_ranks(table[sign]) for sign in SIGNS if not np.isnan(table[sign]).any()]

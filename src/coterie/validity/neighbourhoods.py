@@ -53,17 +53,19 @@ def nearest_by_vector(units: NDArray[np.float32]) -> tuple[NDArray[np.int64], ND
     return np.repeat(np.arange(len(units)), count), nearest(units, count)[0].ravel()
 
 
-def nearest_by_words(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each text with each of those nearest by TF-IDF that share a word with it."""
+def nearest_by_words(
+    texts: Sequence[str], *, first: int = 0, count: int = NEIGHBOURS
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each text with each of those nearest by TF-IDF that share a word with it: ``count`` from the ``first`` on."""
     from coterie.encoders.words import WordSpace
     from coterie.errors import InputError
 
     once = np.ones(len(texts), dtype=np.int64)
+    none = np.zeros(0, dtype=np.int64)
     try:
         space = WordSpace.fit(texts, once, max_features=20_000, stop_words=None, weighting="tfidf")
     except InputError:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    count = min(NEIGHBOURS, len(texts) - 1)
-    near, cosines = nearest(space.encode(texts), count)
-    akin = cosines > 0
-    return np.repeat(np.arange(len(texts)), count)[akin.ravel()], near[akin]
+        return none, none
+    near, cosines = nearest(space.encode(texts), min(first + count, len(texts) - 1))
+    near, akin = near[:, first:], cosines[:, first:] > 0
+    return np.nonzero(akin)[0], near[akin]

@@ -7,7 +7,7 @@ import pytest
 from conftest import grouped_texts
 
 from coterie.report.keywords import cluster_keywords
-from coterie.report.stop_words import OTHER_LANGUAGES, english_function_words, markers
+from coterie.text.function_words import OTHER_LANGUAGES, english_function_words, markers
 
 TEXTS = {
     "german": [

@@ -1,0 +1,134 @@
+"""Languages by their function words, and clusters that are languages rather than subjects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie.text.languages import language_split, languages_of
+
+# One sentence a subject; what stands in the braces varies.
+ENGLISH = [
+    "where is the {} that I ordered from you",
+    "my {} was not in the box when it came",
+    "how can I pay for the {} with my card",
+    "I would like to send the {} back to you",
+    "the {} is broken and it does not work",
+    "is there a discount on the {} if I buy two of them",
+    "can you tell me what the {} is made of",
+    "they have charged me twice for the {}",
+    "when will the {} be in the shop again",
+    "who should I call about the {} in my account",
+    "this {} is not what you have shown on the page",
+    "we want to know how the {} is put together",
+]
+GERMAN = [
+    "wo ist das {}, das ich bei Ihnen bestellt habe",
+    "mein {} war nicht in der Kiste, als sie ankam",
+    "wie kann ich das {} mit meiner Karte bezahlen",
+    "ich möchte das {} wieder an Sie zurück schicken",
+    "das {} ist kaputt und es geht nicht mehr",
+    "gibt es einen Rabatt auf das {}, wenn ich zwei davon kaufe",
+    "können Sie mir sagen, woraus das {} gemacht ist",
+    "man hat mir das {} zwei Mal berechnet",
+    "wann wird das {} wieder im Laden sein",
+    "wen soll ich wegen dem {} in meinem Konto anrufen",
+    "dieses {} ist nicht das, was auf der Seite zu sehen war",
+    "wir wollen wissen, wie man das {} zusammen baut",
+]
+SPANISH = [
+    "dónde está el {} que pedí para mi hermana",
+    "el {} no estaba en la caja cuando llegó",
+    "cómo puedo pagar el {} con mi tarjeta",
+    "quiero que me digan por qué el {} no funciona",
+    "los que compran el {} también tienen una garantía",
+    "no sé si el {} es de la misma tienda",
+]
+ENGLISH_THINGS = ["phone", "lamp", "chair", "bicycle", "watch", "printer", "kettle", "camera", "tent"]
+GERMAN_THINGS = ["Telefon", "Fahrrad", "Buch", "Radio", "Handy", "Regal", "Kissen", "Hemd", "Zelt"]
+SPANISH_THINGS = ["reloj", "libro", "teléfono", "sofá", "abrigo", "espejo", "ordenador", "vestido", "zapato"]
+
+
+def _varied(sentences: list[str], things: list[str]) -> tuple[list[str], list[int]]:
+    """Every sentence of every thing, and the place of the sentence."""
+    made = [(sentence.format(thing), i) for thing in things for i, sentence in enumerate(sentences)]
+    return [text for text, _ in made], [i for _, i in made]
+
+
+TEXTS = {
+    "english": _varied(ENGLISH, ENGLISH_THINGS),
+    "german": _varied(GERMAN, GERMAN_THINGS[:8]),
+    "spanish": _varied(SPANISH, SPANISH_THINGS),
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_sentences_are_known_by_their_function_words(language: str) -> None:
+    texts, _ = TEXTS[language]
+    found = languages_of(texts)
+    assert len(found) == len(texts)
+    assert found.count(language) >= 0.9 * len(texts)
+    assert set(found) <= {language, ""}, "none is taken for another language"
+
+
+def test_words_that_english_shares_do_not_make_a_text_english() -> None:
+    dutch = [
+        "ik was in de stad",
+        "dit is de trein van mijn broer",
+        "wat is de prijs van de fiets",
+        "de kat is in de tuin",
+    ]
+    french = ["on me parle de lui", "je me souviens de toi", "le prix de la voiture", "un peu de pain"]
+    assert "english" not in languages_of(dutch)
+    assert "english" not in languages_of(french)
+
+
+def test_a_text_without_function_words_is_of_no_known_language() -> None:
+    assert languages_of(["", "12345", "xyzzy", "???", "日本語のテキスト"]) == [""] * 5
+    assert languages_of([]) == []
+
+
+def test_a_text_is_known_whatever_its_company_and_case() -> None:
+    english, german = TEXTS["english"][0][0], TEXTS["german"][0][0]
+    assert languages_of([german, english, german.upper()]) == ["german", "english", "german"]
+    assert [languages_of([each])[0] for each in (german, english)] == ["german", "english"]
+
+
+def test_clusters_that_are_languages() -> None:
+    texts = [*TEXTS["english"][0], *TEXTS["german"][0]]
+    labels = np.repeat([0, 1], [108, 96])
+    assert language_split(texts, labels) == ("english", "german")
+    assert language_split(texts, 1 - labels) == ("english", "german")
+    order = np.random.default_rng(0).permutation(204)
+    assert language_split([texts[i] for i in order], labels[order]) == ("english", "german")
+
+
+def test_the_language_of_most_texts_is_named_first() -> None:
+    texts = [*TEXTS["english"][0][:80], *TEXTS["german"][0]]
+    assert language_split(texts, np.repeat([0, 1], [80, 96])) == ("german", "english")
+
+
+def test_clusters_that_have_nothing_to_do_with_the_language() -> None:
+    texts = [*TEXTS["english"][0], *TEXTS["german"][0]]
+    for seed in range(5):
+        labels = np.random.default_rng(seed).integers(2, size=len(texts))
+        assert language_split(texts, labels) == ()
+
+
+def test_clusters_of_subjects_across_languages() -> None:
+    texts = [*TEXTS["english"][0], *TEXTS["german"][0]]
+    labels = np.array([*TEXTS["english"][1], *TEXTS["german"][1]])
+    assert len(set(labels.tolist())) == 12
+    assert language_split(texts, labels) == ()
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_one_language_is_not_split(language: str) -> None:
+    texts, subjects = TEXTS[language]
+    assert language_split(texts, np.array(subjects)) == ()
+    assert language_split(texts, np.arange(len(texts)) % 2) == ()
+    assert language_split(texts, np.zeros(len(texts), dtype=np.int64)) == ()
+
+
+def test_texts_of_no_known_language_are_not_split() -> None:
+    assert language_split(["xyzzy 1", "plugh 2"] * 50, np.arange(100) % 2) == ()
