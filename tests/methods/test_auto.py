@@ -158,7 +158,7 @@ def test_parts_can_be_left_out(tiny_encoder: Path) -> None:
 
 
 def test_many_texts_are_sampled_without_being_asked(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "LEARNED_ON", 60)
+    monkeypatch.setattr(Coterie, "usual_sample", 60)
     texts = [each.format(number) for number in range(2, 32) for each in ENGLISH]
     model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False)
     assert any("learned on a sample of 60 of 150 distinct texts" in note for note in model.notes_)

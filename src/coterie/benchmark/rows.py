@@ -122,6 +122,7 @@ ROWS: tuple[Row, ...] = (
     Row("deccrl", "DECCRL", "deccrl", published="deccrl"),
     Row("aecl", "AECL", "aecl", published="aecl"),
     Row("sccl", "SCCL", "sccl", published="sccl"),
+    Row("auto", "Coterie", "auto"),
 )
 
 

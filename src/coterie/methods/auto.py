@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -102,6 +104,7 @@ class Coterie(ContrastiveMethod):
 
     candidates_: tuple[Kept, ...]
     start_: str
+    usual_sample: ClassVar[int | None] = LEARNED_ON
 
     def __init__(
         self,
@@ -151,10 +154,6 @@ class Coterie(ContrastiveMethod):
         self.device = device
         self.training = training
         self.random_state = random_state
-
-    @property
-    def usual_sample(self) -> int:
-        return max(LEARNED_ON, self.n_clusters)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -63,8 +63,9 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     n_clusters: int
     random_state: int | None
 
-    # What ``initial_labels_`` come from.
+    # What ``initial_labels_`` come from, and how many texts are learned on where nobody says (``None``: all).
     _start: ClassVar[str] = "the frozen encoder"
+    usual_sample: ClassVar[int | None] = None
 
     labels_: NDArray[np.int64]
     confidence_: NDArray[np.float64]
@@ -106,8 +107,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self.history_ = History()
         self.timings_ = {}
         self.notes_ = ()
-        n_empty = int(corpus.empty.sum())
-        if n_empty:
+        if n_empty := int(corpus.empty.sum()):
             self._note(f"{n_empty:,} of {len(corpus):,} rows are empty and in no cluster (-1)")
         n_repeated = len(corpus) - n_empty - len(corpus.distinct)
         if n_repeated:
@@ -245,11 +245,6 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     ) -> None:
         """Undo :meth:`_save_parts` and :meth:`_state`."""
 
-    @property
-    def usual_sample(self) -> int | None:
-        """How many texts are learned on where nobody says; ``None`` for all."""
-        return None
-
     def _most_rows(self) -> int | None:
         """How many rows the method can learn on, repeats counted, where there is a limit; a sample keeps to it."""
         return None
@@ -314,8 +309,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self.confidence_ = corpus.expand(places.confidence, 0.0)
         if learned.initial_labels is not None:
             self._finish_training(sample, learned, labels[sample.drawn])
-        n_used = len(np.unique(labels))
-        if n_used < k:
+        if (n_used := len(np.unique(labels))) < k:
             self._note(f"{k - n_used} of {k} clusters stayed empty")
         if learned.labels is not None:
             agreement = float(counts[labels == places.nearest(order)].sum() / counts.sum())
