@@ -25,6 +25,7 @@ def make_run(folder: Path, encoder: Path) -> Path:
     fit(
         folder / "texts.csv",
         clusters=4,
+        method="sccl",
         text_column="text",
         encoder=str(encoder),
         set_=settings,

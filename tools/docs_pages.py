@@ -156,13 +156,15 @@ def method_page(info: MethodInfo) -> str:
     needs = f"It needs a package more: `pip install 'coterie[{info.requires}]'`." if info.requires else ""
     trains = "It trains the encoder on your texts." if info.trains_encoder else "It leaves the encoder as it is."
     experiments = sorted(path.name for path in (ROOT / "experiments" / info.name).glob("*.yaml"))
+    picture = ROOT / "docs" / "figures" / f"{info.name}.svg"
     parts = [
         f"# {info.title}",
         NOTE,
         f"**{info.summary[0].upper()}{info.summary[1:]}.** {trains} {needs}".rstrip(),
         f"```bash\ncoterie fit tickets.csv -k 20 --method {info.name} -o run\n```",
-        f"In Python it is `coterie.{info.class_name}`. The paper: {info.citation}.",
+        f"In Python it is `coterie.{info.class_name}`.{f' The paper: {info.citation}.' if info.citation else ''}",
         "## The idea",
+        *([f"![{info.title} in one picture](../figures/{info.name}.svg)"] if picture.is_file() else []),
         inline(doc.summary, link),
         *(inline(paragraph, link) for paragraph in doc.paragraphs),
     ]

@@ -29,7 +29,9 @@ def methods_table() -> str:
     rows = ["| `--method` | in Python | what it does | trains the encoder | from |", "|---|---|---|---|---|"]
     for info in METHODS:
         trains = "yes" if info.trains_encoder else "no"
-        rows.append(f"| `{info.name}` | `{info.class_name}` | {info.summary} | {trains} | {info.citation} |")
+        rows.append(
+            f"| `{info.name}` | `{info.class_name}` | {info.summary} | {trains} | {info.citation or 'our own'} |"
+        )
     return "\n".join(rows)
 
 

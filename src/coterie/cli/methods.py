@@ -50,5 +50,5 @@ def methods(
         # Brackets would be read as a style.
         needs = f" (needs pip install 'coterie\\[{info.requires}]')" if info.requires else ""
         trains = "yes" if info.trains_encoder else "no"
-        table.add_row(info.name, info.class_name, info.summary + needs, trains, info.citation)
+        table.add_row(info.name, info.class_name, info.summary + needs, trains, info.citation or "Coterie's own")
     wide_console().print(table)

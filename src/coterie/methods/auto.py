@@ -35,18 +35,23 @@ STARTS = ("chosen", "kmeans")
 class Coterie(ContrastiveMethod):
     """Coterie's own method, the default: the best start, two views that teach each other, and a guard.
 
-    1. *Start.* Eight clusterings of the frozen embeddings, by k-means and linkage, of the vectors as they are and
-       smoothed over their neighbours; label-free signs choose one (:mod:`coterie.starts`). Where neighbours stay
-       together no more than in a cloud without clusters, or where the clusters are languages, that is said, and
-       the start is the answer.
-    2. *Rounds.* Every text is taught the cluster that its neighbours vote for: by meaning (the encoder's nearest) and
-       by words (the nearest by TF-IDF), whose say grows with how well the two agree; where they differ, a text is
-       trusted less. Optimal transport finds the clusters' sizes and keeps each alive. Beside that, contrast: a text's
-       own view and one of its neighbours are positives, texts of other clusters negatives. After each round the texts
-       are clustered anew, and the best clustering is taught in the next.
-    3. *Guard.* Of the start and what each round ended with, the partition wins that keeps most neighbours together, by
-       the encoder as it came and by words that were not taught. Where training did not help, the start is returned,
-       and the encoder as it came.
+    *Start.* Eight clusterings of the frozen embeddings, by k-means and linkage, of the vectors as they are and
+    smoothed over their neighbours; label-free signs choose one (:mod:`coterie.starts`). Where neighbours stay
+    together no more than in a cloud without clusters, or where the clusters are languages, that is said, and the
+    start is the answer.
+
+    *Rounds.* Every text is taught the cluster that its neighbours vote for: by meaning (the encoder's nearest) and
+    by words (the nearest by TF-IDF), whose say grows with how well the two agree; where they differ, a text is
+    trusted less. Optimal transport finds the clusters' sizes and keeps each alive. Beside that, contrast: a text's
+    own view and one of its neighbours are positives, texts of other clusters negatives. After each round the texts
+    are clustered anew, and the best clustering is taught in the next.
+
+    *Guard.* Of the start and what each round ended with, the partition wins that keeps most neighbours together, by
+    the encoder as it came and by words that were not taught. Where training did not help, the start is returned,
+    and the encoder as it came.
+
+    Of more than 30,000 distinct texts so many are drawn and learned on, and the others assigned, unless
+    ``fit(sample=N)`` says otherwise.
 
     Parameters
     ----------
@@ -89,9 +94,6 @@ class Coterie(ContrastiveMethod):
         Which clustering the start is.
     kmeans_labels_, snapshots_, timings_:
         k-means of the final embeddings, what ``training.snapshot_every`` kept, seconds by phase.
-
-    Of more than 30,000 distinct texts so many are drawn and learned on, and the others assigned, unless
-    ``fit(sample=N)`` says otherwise.
 
     Examples
     --------
