@@ -76,7 +76,8 @@ def test_settings_reach_the_run(texts_csv: Path, tiny_encoder: Path) -> None:
         "variant": "sequential",
     }
     options = [part for name, value in pairs.items() for part in ("--set", f"{name}={value}")]
-    done("fit", texts_csv, "-k", 3, "-o", run, "-q", "--encoder", tiny_encoder, "--device", "cpu", *options)
+    method = ("-m", "sccl", "--encoder", tiny_encoder, "--device", "cpu")
+    done("fit", texts_csv, "-k", 3, "-o", run, "-q", *method, *options)
     settings = read_json(run / "run.json")["settings"]
     training = settings["training"]
     assert training["learning_rate"] == 5e-6 and isinstance(training["learning_rate"], float)
