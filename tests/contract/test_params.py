@@ -88,6 +88,14 @@ NONSENSE: dict[str, list[Any]] = {
     "contrast_epochs": ["long", None, -1, 1.5],
     "kmeans_epochs": ["long", None, -1, 1.5],
     "transport_epochs": ["long", None, 0, 1.5],
+    # Coterie's own
+    "start": ["no such", None],
+    "rounds": ["many", None, 0, 1.5],
+    "words": ["sometimes", None],
+    "view_weight": ["much", None, -1.0, math.nan, math.inf],
+    "neighbour_weight": ["much", None, -1.0, math.nan, math.inf],
+    "guard": ["sometimes", None],
+    "head_temperature": ["hot", None, 0, -1.0, math.nan, math.inf],
     # STCC
     "target": ["no such", None],
     "n_bits": ["some", None, 0, 1.5],
