@@ -77,7 +77,7 @@ def test_through_the_command_line(
         csv.writer(stream).writerows([["text", "label"], *zip(texts, groups, strict=True), ["", ""]])
     run = tmp_path / "run"
     app(
-        f"fit {tmp_path}/in.csv -k 3 --encoder {tiny_encoder} -o {run} -q --snapshots 1 --text-column text "
+        f"fit {tmp_path}/in.csv -k 3 -m sccl --encoder {tiny_encoder} -o {run} -q --snapshots 1 --text-column text "
         "--set training.max_epochs=1".split(),
         standalone_mode=False,
     )
