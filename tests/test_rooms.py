@@ -189,13 +189,16 @@ def test_help_is_quick() -> None:
     # More work than cores: waiting for a core is not our slowness, so the processor's time counts instead.
     busy = os.name == "posix" and os.getloadavg()[0] > (os.cpu_count() or 1)
     clock = _child_seconds if busy else time.perf_counter
-    seconds = []
+    # What the same machine takes, in the same seconds, to import what draws the help: some are slow at times.
+    commands = ([sys.executable, "-m", "coterie", "--help"], [sys.executable, "-c", "import typer.rich_utils"])
+    seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(5):
-        began = clock()
-        command = [sys.executable, "-m", "coterie", "--help"]
-        subprocess.run(command, capture_output=True, env=_environment(), timeout=60, check=True)
-        seconds.append(clock() - began)
-    assert min(seconds) < 0.25 * _slack()
+        for command, taken in zip(commands, seconds, strict=True):
+            began = clock()
+            subprocess.run(command, capture_output=True, env=_environment(), timeout=60, check=True)
+            taken.append(clock() - began)
+    helped, imported = (min(taken) for taken in seconds)
+    assert helped < max(0.25 * _slack(), 2.5 * imported)
 
 
 def test_the_command_line_works_from_the_sources_anywhere(tmp_path: Path) -> None:
