@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import adjusted_rand_score
 
 from coterie import Coterie, TrainingConfig, load, load_dataset
 from coterie.encoders.transformer import TransformerEncoder
@@ -128,9 +129,8 @@ def test_the_round_that_the_signs_speak_for_is_returned(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(auto, "best_kept", the_second)
     model = Coterie(5, rounds=2, device="cpu", training=TrainingConfig(max_steps=4, learning_rate=1e-4)).fit(texts)
+    assert not {"_frozen_weights", "_teacher"} & set(vars(model)) and model._rounds is None
     assert any("fine-tuning helped" in note and "the partition of round 1" in note for note in model.notes_)
-    from sklearn.metrics import adjusted_rand_score
-
     assert adjusted_rand_score(model.labels_, model.candidates_[1].labels) == 1
     assert np.abs(model.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 1e-4
     model.save_pretrained(tmp_path / "model")

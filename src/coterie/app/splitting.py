@@ -20,8 +20,8 @@ STEPS = 10
 def find_parts(vectors: Any, into: int, weights: NDArray[np.int64], *, seed: int = 0) -> Partition:
     """k-means over the rows of ``vectors``, dense or sparse; every row is with the nearest of the centres.
 
-    Of many rows some are drawn to find the centres from several starts, and all are gone through from the best: 30,000
-    vectors of 384 numbers take a second.
+    Of many rows some are drawn to find the centres from several starts, and all are gone through from the best, so
+    that whoever asked need not wait.
     """
     from sklearn.exceptions import ConvergenceWarning
 

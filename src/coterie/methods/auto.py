@@ -93,7 +93,7 @@ class Coterie(ContrastiveMethod):
     start_:
         Which clustering the start is.
     kmeans_labels_, snapshots_, timings_:
-        k-means of the final embeddings, what ``training.snapshot_every`` kept, seconds by phase.
+        k-means of the embeddings after training, what ``training.snapshot_every`` kept, seconds by phase.
 
     Examples
     --------
@@ -176,7 +176,6 @@ class Coterie(ContrastiveMethod):
         clock.lap("embedding")
         labels = self._first_clusters(frozen, vectors, corpus)
         centers = centroids(vectors, labels, self.n_clusters, corpus.counts).astype(np.float32)
-        self._frozen_weights = {name: value.detach().clone() for name, value in encoder.state_dict().items()}
         clock.lap("starts")
         generator = torch.Generator().manual_seed(self.seed_)
         return Start(encoder, corpus, tokens, vectors, labels, torch.from_numpy(centers), generator, self.seed_)
@@ -189,11 +188,9 @@ class Coterie(ContrastiveMethod):
             self.start_ = "k-means"
             self._reason = f"{len(vectors)} distinct texts in {self.n_clusters} clusters leave nothing to learn"
             return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_).labels
-        self._seen = see(vectors)
-        self._rounds = Rounds(corpus, self._seen, self)
-        self._found = self._rounds.begin(self._seen)
-        self.start_ = self._found.best.name
-        labels = self._found.best.labels
+        self._rounds = Rounds(corpus, see(vectors), self)
+        self.start_ = self._rounds.start.best.name
+        labels = self._rounds.start.best.labels
         if not self.guard:
             return labels
         alike = likeness(vectors, self.encoder_.encode(list(UNLIKE)))
@@ -213,17 +210,21 @@ class Coterie(ContrastiveMethod):
         return labels
 
     def _stages(self, start: Start) -> list[Stage]:
-        if self._rounds is not None:
-            self.candidates_ = tuple(self._rounds.candidates)
-            self._note(f"the start is {self.start_}, by the signs of several clusterings (no label was used)")
+        rounds = self._rounds
+        if rounds is not None:
+            self.candidates_ = tuple(rounds.candidates)
+            why = ", by the signs of several clusterings (no label was used)" if self.start == "chosen" else ""
+            self._note(f"the start is {self.start_}{why}")
         if self._reason:
             self._note(f"{self._reason}: the start is returned, with the encoder as it came")
+            self._rounds = None
             return []
-        assert self._rounds is not None
-        self._teacher = Teacher(start, self._rounds.akin if self.words else None, self)
-        self._teacher.hold(self._seen, self._found)
+        assert rounds is not None
+        self._frozen_weights = {name: value.detach().clone() for name, value in start.encoder.state_dict().items()}
+        teacher = Teacher(start, rounds.akin if self.words else None, self)
+        teacher.hold(rounds.frozen, rounds.start)
         return [
-            Stage(f"round {number + 1}", Round(number, self._teacher, self._rounds, self), stops=False)
+            Stage(f"round {number + 1}", Round(number, teacher, rounds, self), stops=False)
             for number in range(self.rounds)
         ]
 
@@ -238,6 +239,9 @@ class Coterie(ContrastiveMethod):
         if best is before:
             start.encoder.load_state_dict(self._frozen_weights)
             features = start.embeddings
+        # Nothing of the training is held by a fitted model.
+        self._rounds = None
+        del self._frozen_weights
         centers = centroids(features, best.labels, self.n_clusters, start.counts).astype(np.float32)
         first = start.labels
         return Learned(features, centers, best.labels, initial_labels=first, kmeans_labels=final.labels)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.starts.choice import Pairs
-from coterie.validity.neighbourhoods import kept_together
+from coterie.validity.neighbourhoods import Pairs, kept_together
 
 
 @dataclass(frozen=True)

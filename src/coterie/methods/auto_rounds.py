@@ -16,10 +16,11 @@ from coterie.methods.auto_losses import neighbour_contrast, taught
 from coterie.methods.auto_teaching import drawn_neighbours, graph_of_pairs, transported, two_views, with_oneself
 from coterie.methods.training import Start
 from coterie.starts.candidates import Start as Clustering
-from coterie.starts.choice import ChosenStart, Pairs, Seen, choose_among, judge, see
+from coterie.starts.candidates import without_gaps
+from coterie.starts.choice import ChosenStart, Seen, choose_among, judge, see
 from coterie.text.corpus import Corpus
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective
-from coterie.validity.neighbourhoods import NEIGHBOURS, nearest_by_words
+from coterie.validity.neighbourhoods import Pairs, by_words_in_turn
 
 if TYPE_CHECKING:
     from coterie.methods.auto import Coterie
@@ -80,6 +81,7 @@ class Teacher(nn.Module):
             sizes=s.sizes,
             epsilon=s.epsilon,
             size_penalty=s.size_penalty,
+            # In float64, which not every device has.
             device=self.targets.device if self.targets.is_cuda else "cpu",
         )
         labels = targets.argmax(axis=1)
@@ -133,39 +135,43 @@ class Round(Objective):
 
 
 class Rounds:
-    """Clusters before training and after every round, and the pairs by which the guard judges them."""
+    """Clusters before training and after every round, and the pairs by which the guard judges them.
+
+    Attributes
+    ----------
+    frozen, start:
+        The vectors before training with their neighbours, and their clusterings.
+    akin:
+        Texts with words in common, for the teacher.
+    candidates:
+        The start and what each round ended with.
+    """
 
     def __init__(self, corpus: Corpus, frozen: Seen, settings: Coterie) -> None:
+        self.frozen = frozen
         self.candidates: list[Kept] = []
-        self.akin = nearest_by_words(corpus.distinct)
         self._corpus = corpus
         self._settings = settings
-        self._near = frozen.pairs
-        # Not the nearest, which may be taught.
-        self._unseen = nearest_by_words(corpus.distinct, first=NEIGHBOURS)
+        # The guard does not judge by the nearest, which are taught, but by those next to them.
+        self.akin, self._not_taught = by_words_in_turn(corpus.distinct, 2)
+        self.start = self._kept("start", self._first())
 
-    def begin(self, seen: Seen) -> ChosenStart:
-        """The start of training: the best of several clusterings, or k-means."""
+    def _first(self) -> ChosenStart:
+        """The best of several clusterings, or k-means."""
         s, counts = self._settings, self._corpus.counts
         if s.start == "chosen":
-            found = choose_among(seen, s.n_clusters, counts, self.akin, s.seed_)
-        else:
-            labels = kmeans(seen.units, s.n_clusters, weights=counts, seed=s.seed_).labels
-            found = judge([Clustering("k-means", _without_gaps(labels))], seen, self.akin)
-        return self._kept("start", found)
+            return choose_among(self.frozen, s.n_clusters, counts, self.akin, s.seed_)
+        labels = kmeans(self.frozen.units, s.n_clusters, weights=counts, seed=s.seed_).labels
+        return judge([Clustering("k-means", without_gaps(labels))], self.frozen, self.akin)
 
     def end(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
         """After a round: cluster anew, the head's own answer among the clusterings, and teach the best from now on."""
         s = self._settings
-        head = Clustering("head", _without_gaps(teacher.logits(embeddings).argmax(dim=1).cpu().numpy()))
+        head = Clustering("head", without_gaps(teacher.logits(embeddings).argmax(dim=1).cpu().numpy()))
         seen = see(embeddings.float().cpu().numpy())
         found = choose_among(seen, s.n_clusters, self._corpus.counts, self.akin, s.seed_, [head])
         teacher.hold(seen, self._kept(f"round {number}", found))
 
     def _kept(self, name: str, found: ChosenStart) -> ChosenStart:
-        self.candidates.append(weigh(name, found.best.labels, self._near, self._unseen))
+        self.candidates.append(weigh(name, found.best.labels, self.frozen.pairs, self._not_taught))
         return found
-
-
-def _without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

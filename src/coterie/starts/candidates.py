@@ -50,8 +50,13 @@ def make_starts(
                 labels = kmeans(vectors, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
             else:
                 labels = linked(np.asarray(vectors, dtype=np.float64), n_clusters, way.lower(), seed)
-            found.append(Start(f"{space}{way}", np.unique(labels, return_inverse=True)[1].astype(np.int64)))
+            found.append(Start(f"{space}{way}", without_gaps(labels)))
     return found
+
+
+def without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same clusters, numbered from 0 with none left out."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def linked(vectors: NDArray[np.float64], n_clusters: int, way: str, seed: int) -> NDArray[np.int64]:

@@ -15,14 +15,13 @@ from coterie.clustering.nearest import nearest
 from coterie.errors import InputError
 from coterie.starts.candidates import Start, followed, make_starts
 from coterie.starts.graph import neighbour_graph
-from coterie.validity.neighbourhoods import cosine_silhouette, kept_together, nearest_by_words
+from coterie.validity.neighbourhoods import Pairs, cosine_silhouette, kept_together, nearest_by_words, pairs_of
 
 # Of more texts so many are drawn, clustered and judged, and the others follow those most like them: to look for the
 # neighbours of each among all takes as long as the square of their number.
 LOOKED_AT = 30_000
 # Neighbours in the graph, and how many of them (the nearest) have to stay together.
 NEIGHBOURS, KEPT = 15, 10
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 SIGNS = ("neighbours", "words", "silhouette", "agreement")
 
 
@@ -119,7 +118,7 @@ class Seen:
     @property
     def pairs(self) -> Pairs:
         """Each row with each of its nearest."""
-        return np.repeat(np.arange(len(self.near)), self.near.shape[1]), self.near.ravel()
+        return pairs_of(self.near)
 
 
 def see(vectors: Any) -> Seen:

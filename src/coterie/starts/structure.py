@@ -12,7 +12,7 @@ from coterie.starts.candidates import RESTARTS, STEPS
 from coterie.starts.choice import see
 from coterie.starts.graph import smoothed
 from coterie.validity.cloud import cloud_of_units
-from coterie.validity.neighbourhoods import kept_together
+from coterie.validity.neighbourhoods import kept_together, pairs_of
 
 # Rows that are looked at, and clouds that they are compared with.
 ROWS, CLOUDS = 3_000, 2
@@ -51,7 +51,7 @@ def structure(vectors: NDArray[Any], n_clusters: int, seed: int = 0) -> float:
     """
     generator = np.random.default_rng(seed)
     drawn = np.sort(generator.permutation(len(vectors))[:ROWS])
-    units = see(vectors[drawn]).units
+    units = np.asarray(unit_rows(vectors[drawn]), dtype=np.float32)
     clouds = [cloud_of_units(units, generator) for _ in range(CLOUDS)]
     found, *by_chance = (_kept(each, n_clusters, seed) for each in (units, *clouds))
     expected = float(np.mean(by_chance))
@@ -73,5 +73,4 @@ def _mean_cosine(vectors: NDArray[Any]) -> float:
 def _kept(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> float:
     seen = see(vectors)
     labels = kmeans(smoothed(seen.units, seen.graph, STEPS), n_clusters, n_init=RESTARTS, seed=seed).labels
-    near = seen.near[:, :KEPT]
-    return kept_together(labels, np.repeat(np.arange(len(near)), near.shape[1]), near.ravel())
+    return kept_together(labels, *pairs_of(seen.near[:, :KEPT]))

@@ -11,6 +11,7 @@ from coterie.clustering.nearest import nearest
 
 # Neighbours of a text, by its vector and by its words.
 NEIGHBOURS = 5
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def cosine_silhouette(units: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
@@ -47,16 +48,23 @@ def kept_together(labels: NDArray[np.int64], first: NDArray[np.int64], second: N
     return float((labels[first] == labels[second]).mean() - starts @ ends)
 
 
-def nearest_by_vector(units: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs_of(near: NDArray[np.int64]) -> Pairs:
+    """Each row with each of its nearest."""
+    return np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+
+
+def nearest_by_vector(units: NDArray[np.float32]) -> Pairs:
     """Each text with each of its nearest texts."""
-    count = min(NEIGHBOURS, len(units) - 1)
-    return np.repeat(np.arange(len(units)), count), nearest(units, count)[0].ravel()
+    return pairs_of(nearest(units, min(NEIGHBOURS, len(units) - 1))[0])
 
 
-def nearest_by_words(
-    texts: Sequence[str], *, first: int = 0, count: int = NEIGHBOURS
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each text with each of those nearest by TF-IDF that share a word with it: ``count`` from the ``first`` on."""
+def nearest_by_words(texts: Sequence[str]) -> Pairs:
+    """Each text with each of those nearest by TF-IDF that share a word with it."""
+    return by_words_in_turn(texts, 1)[0]
+
+
+def by_words_in_turn(texts: Sequence[str], turns: int) -> list[Pairs]:
+    """The same, then each text with as many that are next to those, and so on, ``turns`` times."""
     from coterie.encoders.words import WordSpace
     from coterie.errors import InputError
 
@@ -65,7 +73,10 @@ def nearest_by_words(
     try:
         space = WordSpace.fit(texts, once, max_features=20_000, stop_words=None, weighting="tfidf")
     except InputError:
-        return none, none
-    near, cosines = nearest(space.encode(texts), min(first + count, len(texts) - 1))
-    near, akin = near[:, first:], cosines[:, first:] > 0
-    return np.nonzero(akin)[0], near[akin]
+        return [(none, none)] * turns
+    near, cosines = nearest(space.encode(texts), min(turns * NEIGHBOURS, len(texts) - 1))
+    found = []
+    for begin in range(0, turns * NEIGHBOURS, NEIGHBOURS):
+        akin = cosines[:, begin : begin + NEIGHBOURS] > 0
+        found.append((np.nonzero(akin)[0], near[:, begin : begin + NEIGHBOURS][akin]))
+    return found
