@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT
+from coterie.encoders.device import resolve_device
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.evaluation.external import evaluate
 from coterie.starts import choose_start
-from coterie.starts.choice import SIGNS
+from coterie.starts.choice import SIGNS, Judged
 from coterie.text.corpus import Corpus
 
 
@@ -42,7 +43,7 @@ def main() -> None:
     names = EIGHT_SHORT if options.sets == "short" else tuple(options.sets.split(","))
     for name, corpus, labels, vectors in tuning_sets(options.cache) if tuning else short_sets(names, options.cache):
         found = measured(corpus, labels, vectors, options.seed)
-        print(name, found["chosen"], found["scores"][found["chosen"]], "best", found["best"], flush=True)
+        print(name, found["chosen"], found["even"], found["returned"], "best", found["best"], flush=True)
         content = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else {}
         content |= {
             "what": "clusterings of the frozen embeddings, which one is chosen without labels, and their scores",
@@ -58,19 +59,25 @@ def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32], se
     """``vectors``: one row a distinct text; labels: one a row."""
     began = time.perf_counter()
     classes = len(set(labels))
-    found = choose_start(corpus.distinct, classes, vectors=vectors, weights=corpus.counts, seed=seed)
+    device = resolve_device("auto")
+    found = choose_start(corpus.distinct, classes, vectors=vectors, weights=corpus.counts, seed=seed, device=device)
     seconds = time.perf_counter() - began
-    scores, signs = {}, {}
-    for each in found.judged:
+
+    def scored(each: Judged) -> dict[str, float]:
         told = evaluate(labels, corpus.expand(each.labels, -1).tolist())
-        scores[each.name] = {"accuracy": round(100 * told.accuracy, 2), "nmi": round(100 * told.nmi, 2)}
-        signs[each.name] = {sign: round(getattr(each, sign), 4) for sign in (*SIGNS, "score")}
+        return {"accuracy": round(100 * told.accuracy, 2), "nmi": round(100 * told.nmi, 2)}
+
+    scores = {each.name: scored(each) for each in found.judged}
+    signs = {each.name: {sign: round(getattr(each, sign), 4) for sign in (*SIGNS, "score")} for each in found.judged}
     return {
         "texts": len(corpus),
         "classes": classes,
         "seed": seed,
         "seconds": round(seconds, 1),
+        "device": str(device),
         "chosen": found.best.name,
+        "even": found.even,
+        "returned": scored(found.best),
         "best": max(scores, key=lambda name: scores[name]["accuracy"]),
         "scores": scores,
         "signs": signs,

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
-from coterie.methods.auto_teaching import (
-    drawn_neighbours,
-    graph_of_pairs,
-    kappa,
-    transported,
-    two_views,
-    with_oneself,
-)
+from coterie.methods.auto_teaching import drawn_neighbours, kappa, transported, two_views
+from coterie.starts.graph import by_rows, with_oneself
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -350,33 +344,15 @@ def test_graphs_are_left_as_they_are() -> None:
 # --- Graphs ---
 
 
-def test_a_graph_of_pairs() -> None:
-    first, second = np.array([0, 0, 3, 1, 0]), np.array([1, 2, 0, 4, 4])
-    graph = graph_of_pairs(6, (first, second))
-    assert graph is not None and graph.shape == (6, 6)
-    dense = graph.toarray()
-    sums = dense.sum(axis=1)
-    np.testing.assert_allclose(sums, [1, 1, 0, 1, 0, 0])
-    assert {(int(i), int(j)) for i, j in zip(*np.nonzero(dense), strict=True)} == {
-        (int(i), int(j)) for i, j in zip(first, second, strict=True)
-    }
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=30))
-def test_rows_of_a_graph_of_pairs_add_up_to_one_or_are_empty(pairs: list[tuple[int, int]]) -> None:
+def test_rows_of_a_graph_add_up_to_one_or_are_empty(pairs: list[tuple[int, int]]) -> None:
     first, second = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
-    graph = graph_of_pairs(8, (first, second))
-    assert graph is not None
+    graph = by_rows(sparse.csr_matrix((np.full(len(first), 0.4), (first, second)), shape=(8, 8)))
     sums = np.asarray(graph.sum(axis=1)).ravel()
     named = np.isin(np.arange(8), first)
     np.testing.assert_allclose(sums[named], 1)
     assert (sums[~named] == 0).all()
-
-
-def test_no_pairs_make_no_graph() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    assert graph_of_pairs(5, (none, none)) is None
 
 
 def test_a_text_is_its_own_neighbour_too() -> None:

@@ -10,10 +10,10 @@ from scipy import sparse
 from coterie.clustering.nearest import nearest
 from coterie.errors import InputError, SettingError
 from coterie.starts import candidates, choose_start
-from coterie.starts.candidates import Start, linked, make_starts
-from coterie.starts.choice import SIGNS, judge, see
+from coterie.starts.candidates import WAYS, Start, linked, make_starts
+from coterie.starts.choice import SIGNS, choose_among, drawn_to_one_size, judge, relative, stability_of
 from coterie.starts.graph import neighbour_graph, smoothed, spectral
-from coterie.validity.neighbourhoods import nearest_by_words
+from coterie.starts.views import Words, see
 
 K = 4
 
@@ -93,9 +93,8 @@ def test_waves_tell_parts_of_a_graph_apart_and_are_the_same_again() -> None:
 
 def test_every_start_finds_clear_bundles() -> None:
     truth, units = _bundles()
-    graph = neighbour_graph(*nearest(units, 10))
-    starts = make_starts(units, graph, K, np.ones(len(units), dtype=np.int64), 0)
-    assert len({each.name for each in starts}) == len(starts) == 8
+    starts = make_starts(see(units), K, np.ones(len(units), dtype=np.int64), 0)
+    assert tuple(each.name for each in starts) == WAYS
     for each in starts:
         assert sorted(set(each.labels.tolist())) == list(range(K)), each.name
         assert _right(truth, each.labels) == 1, each.name
@@ -125,24 +124,61 @@ def test_the_better_start_is_chosen_by_every_sign() -> None:
         ),
         Start("right", truth),
     ]
-    found = judge(starts, see(units), nearest_by_words(texts))
-    assert found.judged[0] is found.best and found.best.name == "right"
-    for sign in SIGNS[:3]:
-        assert getattr(found.best, sign) == max(getattr(each, sign) for each in found.judged)
-    assert found.best.score > 0.8 and all(0 <= each.score <= 1 for each in found.judged)
+    judged = judge(starts, see(units, Words.of(texts), K), stability=[0.1, 0.2, 0.9])
+    assert judged[0].name == "right"
+    for sign in SIGNS:
+        assert getattr(judged[0], sign) == max(getattr(each, sign) for each in judged)
+    assert judged[0].score > 0 > judged[-1].score
 
 
-def test_ranks_by_hand() -> None:
+def test_scores_by_hand() -> None:
     truth, units = _bundles()
     starts = [Start("a", truth), Start("b", truth.copy()), Start("c", np.arange(len(truth)) % K)]
-    found = judge(starts, see(units), None)
-    told = {each.name: each for each in found.judged}
-    # Two alike share the ranks 0.5 and 1 of three, in each of three signs; words are not known.
-    assert told["a"].score == told["b"].score == pytest.approx(0.75)
-    assert told["c"].score == 0 and np.isnan(told["c"].words)
-    assert found.best.name == "a"
-    # Of the other two one is the same, and both are as far from the third.
-    assert told["a"].agreement == pytest.approx((1 + told["c"].agreement) / 2)
+    judged = judge(starts, see(units))
+    told = {each.name: each for each in judged}
+    # Two of three are alike: the third is twice as far from the mean, in silhouette and likelihood; no other is known.
+    assert told["a"].score == told["b"].score == pytest.approx(0.5**0.5)
+    assert told["c"].score == pytest.approx(-(2**0.5))
+    assert np.isnan(told["c"].words) and np.isnan(told["c"].told) and np.isnan(told["c"].stability)
+    assert judged[0].name == "a"
+
+
+def test_stability_is_agreement_of_parts_with_the_whole() -> None:
+    truth, units = _bundles()
+    seen, once = see(units), np.ones(len(truth), dtype=np.int64)
+    starts = make_starts(seen, K, once, 0)
+    assert stability_of(starts, seen, K, once, 0) == pytest.approx([1] * len(starts))
+    shuffled = [Start(each.name, np.random.default_rng(0).permutation(each.labels)) for each in starts]
+    stability = stability_of(shuffled, seen, K, once, 0)
+    assert stability is not None and max(stability) < 0.2
+    few = see(units[:7])
+    assert stability_of(make_starts(few, K, once[:7], 0), few, K, once[:7], 0) is None
+
+
+def _one_line(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
+    """Classes of these sizes that touch each other, each with a word of its own."""
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    generator = np.random.default_rng(1)
+    vectors = np.eye(len(sizes), 16)[truth] + generator.normal(scale=0.25, size=(len(truth), 16))
+    return truth, vectors, [f"about{label} thing{generator.integers(20)}" for label in truth]
+
+
+def test_clusters_are_drawn_to_one_size_where_words_do_not_mind() -> None:
+    truth, vectors, texts = _one_line([60, 60, 60, 60])
+    once = np.ones(len(truth), dtype=np.int64)
+    found = choose_among(see(vectors, Words.of(texts), K), K, once, 0)
+    assert found.even and np.bincount(found.best.labels).min() >= 55
+    truth, vectors, texts = _one_line([190, 30, 14, 6])
+    seen, once = see(vectors, Words.of(texts), K), np.ones(len(truth), dtype=np.int64)
+    uneven = judge([Start("true", truth)], seen)[0]
+    assert drawn_to_one_size(uneven, seen, K, once) is None
+    assert drawn_to_one_size(uneven, see(vectors), K, once) is None
+
+
+def test_signs_rise_as_shares_of_what_they_were() -> None:
+    assert relative(0.8, 0.84) == pytest.approx(0.05)
+    assert relative(0.1, 0.15) == pytest.approx(0.1)
+    assert relative(-0.8, -0.4) == pytest.approx(0.5)
 
 
 def test_the_same_seed_gives_the_same_start() -> None:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import torch
+
+    Block = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]
+
 ROWS_AT_A_TIME = 512
 
 
-def nearest_rows(units: Any, count: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]]:
+def nearest_rows(units: Any, count: int, device: torch.device | str = "cpu") -> Iterator[Block]:
     """Block by block: rows of ``units`` (of length one, dense or sparse), the ``count`` nearest others, their cosines.
 
-    In no order; a row is none of its own.
+    In no order; a row is none of its own. On a CUDA device they are looked for there.
     """
     from scipy.sparse import issparse
 
+    if str(device).startswith("cuda"):
+        yield from _on_device(units, count, device)
+        return
     for begin in range(0, units.shape[0], ROWS_AT_A_TIME):
         product = units[begin : begin + ROWS_AT_A_TIME] @ units.T
         cosines = product.toarray() if issparse(product) else np.asarray(product)
@@ -27,12 +35,39 @@ def nearest_rows(units: Any, count: int) -> Iterator[tuple[NDArray[np.int64], ND
         yield rows, near, np.take_along_axis(cosines, near, axis=1)
 
 
-def nearest(units: Any, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _on_device(units: Any, count: int, device: torch.device | str) -> Iterator[Block]:
+    import torch
+    from scipy.sparse import issparse
+
+    from coterie.clustering.sparse import on_device
+
+    sparse = issparse(units)
+    if sparse:
+        compressed = units.tocsr().astype(np.float32)
+        table = on_device(compressed, device, torch.float32)
+    else:
+        table = torch.as_tensor(np.asarray(units, dtype=np.float32)).to(device)
+    for begin in range(0, units.shape[0], ROWS_AT_A_TIME):
+        if sparse:
+            block = torch.from_numpy(compressed[begin : begin + ROWS_AT_A_TIME].toarray()).to(device)
+            cosines = (table @ block.T).T
+        else:
+            cosines = table[begin : begin + ROWS_AT_A_TIME] @ table.T
+        own = torch.arange(len(cosines), device=device)
+        cosines[own, own + begin] = -torch.inf
+        found = cosines.topk(count, dim=1)
+        rows = np.arange(begin, begin + len(cosines))
+        yield rows, found.indices.cpu().numpy(), found.values.cpu().numpy()
+
+
+def nearest(
+    units: Any, count: int, device: torch.device | str = "cpu"
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The ``count`` nearest other rows of each row, the nearest first, and their cosines."""
     n_rows = units.shape[0]
     rows = np.empty((n_rows, count), dtype=np.int64)
     cosines = np.empty((n_rows, count))
-    for own, near, alike in nearest_rows(units, count):
+    for own, near, alike in nearest_rows(units, count, device):
         order = np.argsort(-alike, axis=1, kind="stable")
         rows[own] = np.take_along_axis(near, order, axis=1)
         cosines[own] = np.take_along_axis(alike, order, axis=1)

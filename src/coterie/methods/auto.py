@@ -20,8 +20,8 @@ from coterie.methods.auto_teaching import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
 from coterie.methods.training import Clock, Start
-from coterie.starts.choice import see
 from coterie.starts.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
+from coterie.starts.views import Words, see
 from coterie.text.corpus import Corpus
 from coterie.text.languages import language_split
 from coterie.training.config import TrainingConfig
@@ -131,7 +131,7 @@ class Coterie(ContrastiveMethod):
         max_length: int = 64,
         device: str = "auto",
         training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=9, learning_rate=5e-5, head_learning_rate=1e-3, trainable_layers="auto", check_every=0
+            max_epochs=6, learning_rate=5e-5, head_learning_rate=1e-3, trainable_layers="auto", check_every=0
         ),
         random_state: int | None = 0,
     ) -> None:
@@ -188,9 +188,12 @@ class Coterie(ContrastiveMethod):
             self.start_ = "k-means"
             self._reason = f"{len(vectors)} distinct texts in {self.n_clusters} clusters leave nothing to learn"
             return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_).labels
-        self._rounds = Rounds(corpus, see(vectors), self)
-        self.start_ = self._rounds.start.best.name
-        labels = self._rounds.start.best.labels
+        device = frozen.device
+        words = Words.of(corpus.distinct, device) if self.words else None
+        seen = see(vectors, words, self.n_clusters, device=device, seed=self.seed_)
+        self._rounds = Rounds(corpus, seen, self)
+        self.start_ = self._rounds.start.name
+        labels = self._rounds.start.labels
         if not self.guard:
             return labels
         alike = likeness(vectors, self.encoder_.encode(list(UNLIKE)))
@@ -214,15 +217,16 @@ class Coterie(ContrastiveMethod):
         if rounds is not None:
             self.candidates_ = tuple(rounds.candidates)
             why = ", by the signs of several clusterings (no label was used)" if self.start == "chosen" else ""
-            self._note(f"the start is {self.start_}{why}")
+            sizes = "; clusters are drawn to one size, which words do not speak against" if rounds.even else ""
+            self._note(f"the start is {self.start_}{why}{sizes}")
         if self._reason:
             self._note(f"{self._reason}: the start is returned, with the encoder as it came")
             self._rounds = None
             return []
         assert rounds is not None
         self._frozen_weights = {name: value.detach().clone() for name, value in start.encoder.state_dict().items()}
-        teacher = Teacher(start, rounds.akin if self.words else None, self)
-        teacher.hold(rounds.frozen, rounds.start)
+        teacher = Teacher(start, rounds, self)
+        teacher.hold(rounds.frozen, start.labels)
         return [
             Stage(f"round {number + 1}", Round(number, teacher, rounds, self), stops=False)
             for number in range(self.rounds)

@@ -13,23 +13,29 @@ from torch.nn import functional
 from coterie.clustering.kmeans import centroids, kmeans, unit_rows
 from coterie.methods.auto_guard import Kept, weigh
 from coterie.methods.auto_losses import neighbour_contrast, taught
-from coterie.methods.auto_teaching import drawn_neighbours, graph_of_pairs, transported, two_views, with_oneself
+from coterie.methods.auto_teaching import drawn_neighbours, transported, two_views
 from coterie.methods.training import Start
 from coterie.starts.candidates import Start as Clustering
-from coterie.starts.candidates import without_gaps
-from coterie.starts.choice import ChosenStart, Seen, choose_among, judge, see
+from coterie.starts.candidates import make_starts, without_gaps
+from coterie.starts.choice import EVEN_PENALTY, choose_among
+from coterie.starts.graph import by_rows, with_oneself
+from coterie.starts.settling import settled
+from coterie.starts.views import Seen, see
 from coterie.text.corpus import Corpus
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective
-from coterie.validity.neighbourhoods import Pairs, by_words_in_turn
 
 if TYPE_CHECKING:
     from coterie.methods.auto import Coterie
 
 
+# Clusters made anew have to be so much better than those of the head, by the guard's gain.
+AHEAD = 0.03
+
+
 class Teacher(nn.Module):
     """What all rounds share: the clusters held for true, the neighbours that vote, and the head that learns them."""
 
-    def __init__(self, start: Start, akin: Pairs | None, settings: Coterie) -> None:
+    def __init__(self, start: Start, rounds: Rounds, settings: Coterie) -> None:
         super().__init__()
         n_texts, k = len(start.labels), start.n_clusters
         self.centers = nn.Parameter(functional.normalize(start.centers.float(), dim=1))
@@ -48,7 +54,9 @@ class Teacher(nn.Module):
         self._settings = settings
         self._counts = start.counts
         self._generator = np.random.default_rng(start.seed)
-        self._lexical = None if akin is None else graph_of_pairs(n_texts, akin)
+        words = rounds.frozen.words
+        self._lexical = by_rows(words.graph) if words is not None and settings.words else None
+        self._size_penalty = EVEN_PENALTY if rounds.even else settings.size_penalty
         self._semantic: Any = None
         self._shares: NDArray[np.float64] | None = None
 
@@ -58,11 +66,10 @@ class Teacher(nn.Module):
         return functional.normalize(embeddings.float(), dim=1) @ centers.T / self._settings.head_temperature
 
     @torch.no_grad()
-    def hold(self, seen: Seen, found: ChosenStart) -> None:
+    def hold(self, seen: Seen, labels: NDArray[np.int64]) -> None:
         """Clusters to teach from now on, and the neighbours that vote on them; the head starts at their means."""
         k = len(self.centers)
-        self._semantic = with_oneself(seen.graph)
-        labels = found.best.labels
+        self._semantic = with_oneself(seen.meaning)
         self._shares = np.eye(k)[labels]
         means = unit_rows(centroids(seen.units, labels, k, self._counts))
         self.centers.copy_(torch.from_numpy(means))
@@ -80,7 +87,7 @@ class Teacher(nn.Module):
             self._counts,
             sizes=s.sizes,
             epsilon=s.epsilon,
-            size_penalty=s.size_penalty,
+            size_penalty=self._size_penalty,
             # In float64, which not every device has.
             device=self.targets.device if self.targets.is_cuda else "cpu",
         )
@@ -135,14 +142,14 @@ class Round(Objective):
 
 
 class Rounds:
-    """Clusters before training and after every round, and the pairs by which the guard judges them.
+    """Clusters before training and after every round, all judged by the texts as they were before training.
 
     Attributes
     ----------
     frozen, start:
-        The vectors before training with their neighbours, and their clusterings.
-    akin:
-        Texts with words in common, for the teacher.
+        The texts before training with their neighbours, and their clusters.
+    even:
+        Whether clusters are drawn to one size.
     candidates:
         The start and what each round ended with.
     """
@@ -150,28 +157,33 @@ class Rounds:
     def __init__(self, corpus: Corpus, frozen: Seen, settings: Coterie) -> None:
         self.frozen = frozen
         self.candidates: list[Kept] = []
-        self._corpus = corpus
+        self._counts = corpus.counts
         self._settings = settings
-        # The guard does not judge by the nearest, which are taught, but by those next to them.
-        self.akin, self._not_taught = by_words_in_turn(corpus.distinct, 2)
-        self.start = self._kept("start", self._first())
+        self.start, self.even = self._first()
+        self.candidates.append(weigh("start", self.start.labels, frozen))
 
-    def _first(self) -> ChosenStart:
-        """The best of several clusterings, or k-means."""
-        s, counts = self._settings, self._corpus.counts
+    def _first(self) -> tuple[Clustering, bool]:
+        """The best of several clusterings, or k-means; and whether sizes may be even."""
+        s = self._settings
         if s.start == "chosen":
-            return choose_among(self.frozen, s.n_clusters, counts, self.akin, s.seed_)
-        labels = kmeans(self.frozen.units, s.n_clusters, weights=counts, seed=s.seed_).labels
-        return judge([Clustering("k-means", without_gaps(labels))], self.frozen, self.akin)
+            found = choose_among(self.frozen, s.n_clusters, self._counts, s.seed_)
+            return Clustering(found.best.name, found.best.labels), found.even and s.sizes == "found"
+        labels = kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_).labels
+        return Clustering("k-means", without_gaps(labels)), False
 
     def end(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
         """After a round: cluster anew, the head's own answer among the clusterings, and teach the best from now on."""
-        s = self._settings
-        head = Clustering("head", without_gaps(teacher.logits(embeddings).argmax(dim=1).cpu().numpy()))
-        seen = see(embeddings.float().cpu().numpy())
-        found = choose_among(seen, s.n_clusters, self._corpus.counts, self.akin, s.seed_, [head])
-        teacher.hold(seen, self._kept(f"round {number}", found))
-
-    def _kept(self, name: str, found: ChosenStart) -> ChosenStart:
-        self.candidates.append(weigh(name, found.best.labels, self.frozen.pairs, self._not_taught))
-        return found
+        s, first = self._settings, self.candidates[0]
+        head = without_gaps(teacher.logits(embeddings).argmax(dim=1).cpu().numpy())
+        vectors = embeddings.float().cpu().numpy()
+        seen = see(vectors, self.frozen.words, s.n_clusters, labels=head, device=self.frozen.device)
+        clusterings = [settled(seen, head, int(head.max()) + 1, self._counts)]
+        clusterings += [each.labels for each in make_starts(seen, s.n_clusters, self._counts, s.seed_)]
+        if self.even:
+            clusterings = [settled(seen, each, int(each.max()) + 1, self._counts, EVEN_PENALTY) for each in clusterings]
+        head_kept, *anew = (weigh(f"round {number}", each, self.frozen) for each in clusterings)
+        best = max(anew, key=lambda each: each.gain_over(first))
+        if best.gain_over(first) < head_kept.gain_over(first) + AHEAD:
+            best = head_kept
+        self.candidates.append(best)
+        teacher.hold(seen, best.labels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,25 +15,6 @@ if TYPE_CHECKING:
 # A cluster that no neighbour votes for is unlikely, not impossible.
 FLOOR = 1e-2
 SIZES = ("found", "equal", "free")
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What is taught until the next lesson.
-
-    Attributes
-    ----------
-    targets:
-        Probability of each cluster for each text.
-    trust:
-        How far each text's target is believed, from 0 to 1.
-    lexical_trust:
-        How far words are believed, over all texts, from 0 to 1.
-    """
-
-    targets: NDArray[np.float32]
-    trust: NDArray[np.float32]
-    lexical_trust: float
 
 
 def two_views(
@@ -101,31 +81,6 @@ def transported(
         penalty = size_penalty / cost.shape[1]
         plan = self_adaptive_transport(cost, masses, epsilon, penalty).plan
     return np.asarray((plan / plan.sum(dim=1, keepdim=True)).cpu().numpy(), dtype=np.float32)
-
-
-def graph_of_pairs(n_texts: int, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Any | None:
-    """Pairs as weights that add up to one a row; ``None`` where there is no pair."""
-    from scipy.sparse import csr_matrix
-
-    first, second = pairs
-    if not len(first):
-        return None
-    return by_rows(csr_matrix((np.ones(len(first)), (first, second)), shape=(n_texts, n_texts)))
-
-
-def with_oneself(graph: Any) -> Any:
-    """A graph of weights from 0 to 1 in which each row is its own neighbour, of weight 1, divided by the rows' sums."""
-    from scipy.sparse import identity
-
-    return by_rows(graph + identity(graph.shape[0], format="csr"))
-
-
-def by_rows(graph: Any) -> Any:
-    """The weights of each row divided by their sum."""
-    from scipy.sparse import diags
-
-    sums = np.asarray(graph.sum(axis=1)).ravel()
-    return (diags(1 / np.maximum(sums, 1e-12)) @ graph).tocsr()
 
 
 def drawn_neighbours(graphs: list[Any], labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:

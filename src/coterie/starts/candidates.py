@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import kmeans, unit_rows
-from coterie.starts.graph import smoothed, spectral
+from coterie.starts.graph import spectral
+from coterie.starts.settling import settled
+from coterie.starts.views import Seen, on
 
-# Steps of smoothing, and the most waves of the graph that are looked at.
-STEPS, WAVES = 3, 60
+if TYPE_CHECKING:
+    import torch
+
+# k-means and linkage of the vectors as they are, drawn to their neighbours', and k-means of the graph's own waves.
+# Average linkage of vectors as they are, and of waves, is left out: on the tuning sets it was best on ATIS alone, which
+# is one large class, and often the worst.
+WAYS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed average", "graph k-means")
+# The most waves of the graph that are looked at.
+WAVES = 60
 # Restarts of k-means.
 RESTARTS = 5
 # Linkage holds all pairs: of more rows so many are linked, and the others follow their nearest.
@@ -30,27 +39,24 @@ class Start:
     labels: NDArray[np.int64]
 
 
-def make_starts(
-    units: NDArray[np.float32], graph: Any, n_clusters: int, weights: NDArray[Any], seed: int
-) -> list[Start]:
-    """k-means, Ward and average linkage of the vectors as they are and smoothed, and two of the graph's own waves.
+def make_starts(seen: Seen, n_clusters: int, weights: NDArray[Any], seed: int) -> list[Start]:
+    """The clusterings of ``WAYS``, each settled (:func:`~coterie.starts.settling.settled`).
 
-    ``units`` are of length one, one row a distinct text; ``graph`` tells of their neighbours
-    (:func:`~coterie.starts.graph.neighbour_graph`); ``weights``, how often each text occurs, count for k-means.
+    ``weights`` say how often each text occurs; linkage goes by distinct texts.
     """
-    spaces = (
-        ("", units, ("k-means", "Ward", "average")),
-        ("smoothed ", smoothed(units, graph, STEPS), ("k-means", "Ward", "average")),
-        ("graph ", spectral(graph, min(n_clusters, WAVES), seed), ("k-means", "average")),
-    )
+    waves = spectral(seen.graph, min(n_clusters, WAVES), seed, seen.device)
+    spaces: dict[str, NDArray[Any]] = {"": seen.units, "smoothed": seen.smooth, "graph": waves}
     found = []
-    for space, vectors, ways in spaces:
-        for way in ways:
-            if way == "k-means":
-                labels = kmeans(vectors, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
-            else:
-                labels = linked(np.asarray(vectors, dtype=np.float64), n_clusters, way.lower(), seed)
-            found.append(Start(f"{space}{way}", without_gaps(labels)))
+    for name in WAYS:
+        space, _, way = name.rpartition(" ")
+        vectors = spaces[space]
+        if way == "k-means":
+            there = on(vectors, seen.device)
+            labels = kmeans(there, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
+        else:
+            labels = linked(np.asarray(vectors, dtype=np.float64), n_clusters, way.lower(), seed, seen.device)
+        labels = without_gaps(labels)
+        found.append(Start(name, settled(seen, labels, int(labels.max()) + 1, weights)))
     return found
 
 
@@ -59,7 +65,9 @@ def without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def linked(vectors: NDArray[np.float64], n_clusters: int, way: str, seed: int) -> NDArray[np.int64]:
+def linked(
+    vectors: NDArray[np.float64], n_clusters: int, way: str, seed: int, device: torch.device | str = "cpu"
+) -> NDArray[np.int64]:
     """The tree of the rows, or of ``LINKED`` drawn ones, cut; rows that were not drawn follow the nearest drawn one."""
     from scipy.cluster.hierarchy import linkage
 
@@ -68,16 +76,36 @@ def linked(vectors: NDArray[np.float64], n_clusters: int, way: str, seed: int) -
     if n_rows > LINKED:
         drawn = np.sort(np.random.default_rng(seed).permutation(n_rows)[: max(LINKED, n_clusters)])
     rows = unit_rows(vectors[drawn])
-    labels = cut(np.asarray(linkage(rows, way)), len(rows), n_clusters)
-    return labels if len(drawn) == n_rows else followed(vectors, drawn, labels)
+    labels = cut(np.asarray(linkage(_distances(rows, device), way)), len(rows), n_clusters)
+    return labels if len(drawn) == n_rows else followed(vectors, drawn, labels, device)
 
 
-def followed(vectors: NDArray[Any], drawn: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def _distances(rows: NDArray[np.float64], device: torch.device | str) -> NDArray[np.float64]:
+    """All Euclidean distances of rows of length one, as linkage wants them: one product, not pair by pair."""
+    import torch
+    from scipy.spatial.distance import squareform
+
+    there = torch.from_numpy(rows).to(_cuda_or_cpu(device))
+    between = (2 - 2 * (there @ there.T)).clamp_min_(0).sqrt_().cpu().numpy()
+    return np.asarray(squareform(between, checks=False))
+
+
+def _cuda_or_cpu(device: torch.device | str) -> torch.device | str:
+    """Not every device has float64."""
+    return device if str(device).startswith("cuda") else "cpu"
+
+
+def followed(
+    vectors: NDArray[Any], drawn: NDArray[np.int64], labels: NDArray[np.int64], device: torch.device | str = "cpu"
+) -> NDArray[np.int64]:
     """``labels`` of the rows ``drawn``, and for every other row that of the drawn one most like it."""
-    rows = unit_rows(vectors[drawn])
+    import torch
+
+    rows = torch.from_numpy(unit_rows(vectors[drawn])).to(_cuda_or_cpu(device))
     found = np.empty(len(vectors), dtype=np.int64)
     for begin in range(0, len(vectors), AT_A_TIME):
-        alike = unit_rows(vectors[begin : begin + AT_A_TIME]) @ rows.T
-        found[begin : begin + AT_A_TIME] = labels[alike.argmax(axis=1)]
+        # The length of the asking row changes nothing about which one is nearest.
+        alike = torch.from_numpy(vectors[begin : begin + AT_A_TIME]).to(rows) @ rows.T
+        found[begin : begin + AT_A_TIME] = labels[alike.argmax(dim=1).cpu().numpy()]
     found[drawn] = labels
     return found

@@ -7,12 +7,16 @@ that follow the graph alone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import unit_rows
+from coterie.clustering.sparse import on_device
+
+if TYPE_CHECKING:
+    import torch
 
 # Halvings after which the width of a neighbourhood is known to the last digit that matters.
 HALVINGS = 40
@@ -25,6 +29,7 @@ def neighbour_graph(rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> An
 
     The nearest neighbour of a row has weight 1; the others fall off as fast as makes their sum log2 of their number,
     so that rows in thin places reach as far as those in dense ones. Two rows are joined if either names the other.
+    A cosine of zero or less is no neighbour: such texts have nothing in common.
     """
     from scipy.sparse import csr_matrix
 
@@ -38,12 +43,28 @@ def neighbour_graph(rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> An
         high, low = np.where(wide, width, high), np.where(wide, low, width)
         width = np.where(np.isinf(high), 2 * width, (low + high) / 2)
     width = np.maximum(width, 1e-3 * max(float(beyond.mean()), 1e-9))
-    weights = np.exp(-beyond / width[:, None])
+    weights = np.where(cosines > 0, np.exp(-beyond / width[:, None]), 0)
     named = csr_matrix((weights.ravel(), (np.repeat(np.arange(n_rows), count), rows.ravel())), shape=(n_rows, n_rows))
+    named.eliminate_zeros()
     return (named + named.T - named.multiply(named.T)).tocsr()
 
 
-def smoothed(units: NDArray[Any], graph: Any, steps: int) -> NDArray[np.float64]:
+def with_oneself(graph: Any) -> Any:
+    """A graph of weights from 0 to 1 in which each row is its own neighbour, of weight 1, divided by the rows' sums."""
+    from scipy.sparse import identity
+
+    return by_rows(graph + identity(graph.shape[0], format="csr"))
+
+
+def by_rows(graph: Any) -> Any:
+    """The weights of each row divided by their sum."""
+    from scipy.sparse import diags
+
+    sums = np.asarray(graph.sum(axis=1)).ravel()
+    return (diags(1 / np.maximum(sums, 1e-12)) @ graph).tocsr()
+
+
+def smoothed(units: NDArray[Any], graph: Any, steps: int, device: torch.device | str = "cpu") -> NDArray[np.float64]:
     """Each vector as the mean of itself and its neighbours, by their weights, ``steps`` times; of length one again.
 
     What a few neighbours share stays, what only one of them has goes: a low-pass filter on the graph.
@@ -52,17 +73,25 @@ def smoothed(units: NDArray[Any], graph: Any, steps: int) -> NDArray[np.float64]
 
     spread = _normalized(graph + identity(graph.shape[0], format="csr"))
     found = np.asarray(units, dtype=np.float64)
+    if str(device).startswith("cuda"):
+        import torch
+
+        there, moved = on_device(spread, device), torch.from_numpy(found).to(device)
+        for _ in range(steps):
+            moved = torch.nn.functional.normalize(there @ moved, dim=1)
+        return moved.cpu().numpy()
     for _ in range(steps):
         found = unit_rows(spread @ found)
     return np.asarray(found)
 
 
-def spectral(graph: Any, dimensions: int, seed: int) -> NDArray[np.float64]:
+def spectral(graph: Any, dimensions: int, seed: int, device: torch.device | str = "cpu") -> NDArray[np.float64]:
     """Coordinates on the graph's slowest waves, each weighed by how slow it is, as directions.
 
     By iterating a block of vectors: a graph that falls into parts has as many waves of one speed, of which Lanczos'
     method, one vector at a time, may miss some.
     """
+    import torch
     from scipy.sparse import identity
 
     spread = _normalized(graph)
@@ -70,8 +99,14 @@ def spectral(graph: Any, dimensions: int, seed: int) -> NDArray[np.float64]:
     block = np.random.default_rng(seed).standard_normal((n_rows, min(dimensions + MORE_WAVES, n_rows)))
     # Halfway to standing still, so that waves which turn over in a step die out as well.
     slow = (spread + identity(n_rows, format="csr")) / 2
-    for _ in range(ROUNDS):
-        block, _ = np.linalg.qr(slow @ block)
+    if str(device).startswith("cuda"):
+        there, moved = on_device(slow, device), torch.from_numpy(block).to(device)
+        for _ in range(ROUNDS):
+            moved, _ = torch.linalg.qr(there @ moved)
+        block = moved.cpu().numpy()
+    else:
+        for _ in range(ROUNDS):
+            block, _ = np.linalg.qr(slow @ block)
     values, turns = np.linalg.eigh(block.T @ (spread @ block))
     slowest = np.argsort(-values)[: min(dimensions, n_rows)]
     return np.asarray(unit_rows(block @ turns[:, slowest] * np.maximum(values[slowest], 0) ** 3))

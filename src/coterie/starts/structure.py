@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import kmeans, unit_rows
-from coterie.starts.candidates import RESTARTS, STEPS
-from coterie.starts.choice import see
-from coterie.starts.graph import smoothed
+from coterie.starts.candidates import RESTARTS
+from coterie.starts.views import see
 from coterie.validity.cloud import cloud_of_units
 from coterie.validity.neighbourhoods import kept_together, pairs_of
 
@@ -72,5 +71,5 @@ def _mean_cosine(vectors: NDArray[Any]) -> float:
 
 def _kept(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> float:
     seen = see(vectors)
-    labels = kmeans(smoothed(seen.units, seen.graph, STEPS), n_clusters, n_init=RESTARTS, seed=seed).labels
+    labels = kmeans(seen.smooth, n_clusters, n_init=RESTARTS, seed=seed).labels
     return kept_together(labels, *pairs_of(seen.near[:, :KEPT]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +21,14 @@ def cosine_silhouette(units: NDArray[np.float32], labels: NDArray[np.int64]) -> 
     if n_clusters < 2:
         return 0.0
     sizes = np.bincount(labels, minlength=n_clusters)
-    sums = np.zeros((n_clusters, units.shape[1]))
-    np.add.at(sums, labels, units)
+    sums = np.stack([np.bincount(labels, column, minlength=n_clusters) for column in units.T], axis=1)
     likeness = units @ sums.T
     others = sizes[labels] - 1
     # A text's likeness with itself, 1 (0 for a vector of zeros), is none of its cluster's.
     itself = np.einsum("ij,ij->i", units, units)
     inside = 1 - (likeness[rows, labels] - itself) / np.maximum(others, 1)
-    outside = 1 - likeness / sizes
+    outside = 1 - likeness / np.maximum(sizes, 1)
+    outside[:, sizes == 0] = np.inf
     outside[rows, labels] = np.inf
     closest = outside.min(axis=1)
     larger = np.maximum(inside, closest)
@@ -40,17 +41,34 @@ def kept_together(labels: NDArray[np.int64], first: NDArray[np.int64], second: N
 
     NaN where no text has a neighbour.
     """
+    together, by_chance = _together(labels, first, second)
+    return together - by_chance
+
+
+def kept_of_possible(labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """:func:`kept_together` as a share of the most that clusters of these sizes could have (as Cohen's kappa).
+
+    Modularity is highest for clusters of one size; this says nothing about sizes. NaN where no text has a neighbour.
+    """
+    together, by_chance = _together(labels, first, second)
+    return (together - by_chance) / max(1 - by_chance, 1e-12)
+
+
+def _together(labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[float, float]:
+    """The share of neighbours in one cluster, and what chance gives."""
     if not len(first):
-        return float("nan")
+        return float("nan"), float("nan")
     n_clusters = int(labels.max()) + 1
     starts = np.bincount(labels[first], minlength=n_clusters) / len(first)
     ends = np.bincount(labels[second], minlength=n_clusters) / len(second)
-    return float((labels[first] == labels[second]).mean() - starts @ ends)
+    return float((labels[first] == labels[second]).mean()), float(starts @ ends)
 
 
-def pairs_of(near: NDArray[np.int64]) -> Pairs:
-    """Each row with each of its nearest."""
-    return np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+def pairs_of(near: NDArray[np.int64], which: NDArray[np.bool_] | None = None) -> Pairs:
+    """Each row with each of its nearest, or with ``which`` of them."""
+    if which is None:
+        return np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+    return np.nonzero(which)[0], near[which]
 
 
 def nearest_by_vector(units: NDArray[np.float32]) -> Pairs:
@@ -60,23 +78,22 @@ def nearest_by_vector(units: NDArray[np.float32]) -> Pairs:
 
 def nearest_by_words(texts: Sequence[str]) -> Pairs:
     """Each text with each of those nearest by TF-IDF that share a word with it."""
-    return by_words_in_turn(texts, 1)[0]
+    space = word_space(texts)
+    if space is None:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none
+    near, cosines = nearest(space, min(NEIGHBOURS, len(texts) - 1))
+    return pairs_of(near, cosines > 0)
 
 
-def by_words_in_turn(texts: Sequence[str], turns: int) -> list[Pairs]:
-    """The same, then each text with as many that are next to those, and so on, ``turns`` times."""
+def word_space(texts: Sequence[str]) -> Any | None:
+    """TF-IDF rows of length one; ``None`` where the texts hold no words."""
     from coterie.encoders.words import WordSpace
     from coterie.errors import InputError
 
     once = np.ones(len(texts), dtype=np.int64)
-    none = np.zeros(0, dtype=np.int64)
     try:
         space = WordSpace.fit(texts, once, max_features=20_000, stop_words=None, weighting="tfidf")
     except InputError:
-        return [(none, none)] * turns
-    near, cosines = nearest(space.encode(texts), min(turns * NEIGHBOURS, len(texts) - 1))
-    found = []
-    for begin in range(0, turns * NEIGHBOURS, NEIGHBOURS):
-        akin = cosines[:, begin : begin + NEIGHBOURS] > 0
-        found.append((np.nonzero(akin)[0], near[:, begin : begin + NEIGHBOURS][akin]))
-    return found
+        return None
+    return space.encode(texts)

@@ -79,10 +79,12 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
         return self._partition(features, corpus.counts)
 
     def _chosen(self, features: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
+        from coterie.encoders.device import resolve_device
         from coterie.starts import choose_start
 
         texts, counts = corpus.distinct, corpus.counts
-        found = choose_start(texts, self.n_clusters, vectors=features, weights=counts, seed=self.seed_)
+        device = resolve_device(self.device)
+        found = choose_start(texts, self.n_clusters, vectors=features, weights=counts, seed=self.seed_, device=device)
         self._note(f"of {len(found.judged)} clusterings the signs speak for {found.best.name} (no label was used)")
         return found.best.labels
 
