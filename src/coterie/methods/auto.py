@@ -35,20 +35,23 @@ STARTS = ("chosen", "kmeans")
 class Coterie(ContrastiveMethod):
     """Coterie's own method, the default: the best start, two views that teach each other, and a guard.
 
-    *Start.* Eight clusterings of the frozen embeddings, by k-means and linkage, of the vectors as they are and
-    smoothed over their neighbours; label-free signs choose one (:mod:`coterie.starts`). Where neighbours stay
-    together no more than in a cloud without clusters, or where the clusters are languages, that is said, and the
-    start is the answer.
+    *Start.* Six clusterings of the frozen embeddings, by k-means and linkage, of the vectors as they are, smoothed
+    over their neighbours, and of waves on the graph of neighbours; by meaning (the encoder's nearest) and by words
+    (the nearest by TF-IDF), whose say falls by itself where clusters of vectors part them. Each settles: texts go
+    where their vector and their neighbours agree. Label-free signs choose one (:mod:`coterie.starts`), and where
+    neighbours speak next to no less for clusters of one size, it is drawn to that. Where neighbours stay together no
+    more than in a cloud without clusters, or where the clusters are languages, that is said, and the start is the
+    answer.
 
-    *Rounds.* Every text is taught the cluster that its neighbours vote for: by meaning (the encoder's nearest) and
-    by words (the nearest by TF-IDF), whose say grows with how well the two agree; where they differ, a text is
-    trusted less. Optimal transport finds the clusters' sizes and keeps each alive. Beside that, contrast: a text's
-    own view and one of its neighbours are positives, texts of other clusters negatives. After each round the texts
-    are clustered anew, and the best clustering is taught in the next.
+    *Rounds.* Every text is taught the cluster that its neighbours in both views vote for; words count as far as the
+    two agree, and where they differ, a text is trusted less. Optimal transport finds the clusters' sizes and keeps
+    each alive. Beside that, contrast: a text's own view and one of its neighbours are positives, texts of other
+    clusters negatives. After each round the texts are clustered anew, and a clustering that is ahead of what was
+    learned is taught in the next.
 
-    *Guard.* Of the start and what each round ended with, the partition wins that keeps most neighbours together, by
-    the encoder as it came and by words that were not taught. Where training did not help, the start is returned,
-    and the encoder as it came.
+    *Guard.* Of the start and what each round ended with, the partition wins that keeps most neighbours of the
+    encoder as it came together, and most texts with words in common, and tells words of unseen texts best. Where
+    training did not help, the start is returned, and the encoder as it came.
 
     Of more than 30,000 distinct texts so many are drawn and learned on, and the others assigned, unless
     ``fit(sample=N)`` says otherwise.
@@ -66,7 +69,8 @@ class Coterie(ContrastiveMethod):
     view_weight, neighbour_weight:
         Weights of the contrast with a text's own view, and with one of its neighbours.
     sizes:
-        Of the clusters that are taught: ``"found"``, ``"equal"``, or ``"free"`` of anything that keeps them alive.
+        Of the clusters: ``"found"``, and even where neighbours do not mind; ``"equal"``; or ``"free"`` of anything
+        that keeps clusters alive.
     guard:
         ``False`` trains, and returns the last round's clusters, whatever the signs say.
     temperature, head_temperature:
@@ -217,7 +221,8 @@ class Coterie(ContrastiveMethod):
         if rounds is not None:
             self.candidates_ = tuple(rounds.candidates)
             why = ", by the signs of several clusterings (no label was used)" if self.start == "chosen" else ""
-            sizes = "; clusters are drawn to one size, which words do not speak against" if rounds.even else ""
+            evened = "; clusters are drawn to one size, which neighbours do not speak against"
+            sizes = evened if rounds.even and self.sizes == "found" else ""
             self._note(f"the start is {self.start_}{why}{sizes}")
         if self._reason:
             self._note(f"{self._reason}: the start is returned, with the encoder as it came")

@@ -163,13 +163,22 @@ class Rounds:
         self.candidates.append(weigh("start", self.start.labels, frozen))
 
     def _first(self) -> tuple[Clustering, bool]:
-        """The best of several clusterings, or k-means; and whether sizes may be even."""
-        s = self._settings
+        """The best of several clusterings, or k-means; and whether clusters are drawn to one size."""
+        s, even = self._settings, False
         if s.start == "chosen":
             found = choose_among(self.frozen, s.n_clusters, self._counts, s.seed_)
-            return Clustering(found.best.name, found.best.labels), found.even and s.sizes == "found"
-        labels = kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_).labels
-        return Clustering("k-means", without_gaps(labels)), False
+            even = found.even and s.sizes != "free"
+            best = found.best if even else found.judged[0]
+            name, labels = best.name, best.labels
+        else:
+            partition = kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_)
+            name, labels = "k-means", without_gaps(partition.labels)
+        if s.sizes == "equal" and not even:
+            even, labels = True, self._drawn_to_one_size(self.frozen, labels)
+        return Clustering(name, labels), even
+
+    def _drawn_to_one_size(self, seen: Seen, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        return settled(seen, labels, int(labels.max()) + 1, self._counts, EVEN_PENALTY)
 
     def end(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
         """After a round: cluster anew, the head's own answer among the clusterings, and teach the best from now on."""
@@ -180,7 +189,7 @@ class Rounds:
         clusterings = [settled(seen, head, int(head.max()) + 1, self._counts)]
         clusterings += [each.labels for each in make_starts(seen, s.n_clusters, self._counts, s.seed_)]
         if self.even:
-            clusterings = [settled(seen, each, int(each.max()) + 1, self._counts, EVEN_PENALTY) for each in clusterings]
+            clusterings = [self._drawn_to_one_size(seen, each) for each in clusterings]
         head_kept, *anew = (weigh(f"round {number}", each, self.frozen) for each in clusterings)
         best = max(anew, key=lambda each: each.gain_over(first))
         if best.gain_over(first) < head_kept.gain_over(first) + AHEAD:

@@ -32,7 +32,7 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
         How many clusters to make.
     clusterer:
         ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"``, ``"umap"`` (k-means in five dimensions made by UMAP:
-        ``pip install 'coterie[umap]'``) or ``"chosen"``: of eight clusterings, by k-means and linkage, of the vectors
+        ``pip install 'coterie[umap]'``) or ``"chosen"``: of six clusterings, by k-means and linkage, of the vectors
         as they are and smoothed over their neighbours, the one that label-free signs speak for
         (:func:`coterie.starts.choose_start`). After the last four, ``predict`` goes by the nearest mean.
     encoder, pooling, normalize, max_length, device:
