@@ -3,8 +3,7 @@
     PYTHONPATH=src python benchmarks/calibrate.py --sets tuning --out benchmarks/results/calibration.json
     PYTHONPATH=src python benchmarks/calibrate.py --sets short --out benchmarks/results/calibration.json
 
-The frozen encoder is clustered by k-means, by Ward's linkage and as the default method begins, with the number of
-classes given. A text is right
+The frozen encoder is clustered by k-means and by Ward's linkage, with the number of classes given. A text is right
 where its class is the most frequent one of its cluster. The first command learns the parameters on the tuning sets and
 parts of them, each set counting alike, prints them for ``coterie/calibration/calibration.py``, and tells how far they
 are off where each set is left out in turn. The second takes those of the package as they are. Embeddings are kept in
@@ -35,7 +34,7 @@ from coterie.methods.registry import find_method
 from coterie.text.corpus import Corpus, as_corpus
 
 BINS = 10
-CLUSTERERS = ("kmeans", "ward", "chosen")
+CLUSTERERS = ("kmeans", "ward")
 
 
 def main() -> None:

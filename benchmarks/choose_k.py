@@ -26,6 +26,7 @@ from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT, find_set, load_set
 from coterie.choosing.choice import LOOKED_AT, NEARLY, WEIGHTS, Candidate, choose_k
 from coterie.clustering.kmeans import kmeans
+from coterie.encoders.device import resolve_device
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.evaluation.external import evaluate
@@ -156,7 +157,7 @@ def embedded(texts: list[str] | tuple[str, ...], file: Path) -> NDArray[np.float
         found: NDArray[np.float32] = np.load(file)
         if len(found) == len(texts):
             return found
-    vectors = TransformerEncoder.load(DEFAULT_MODEL, max_length=64).encode(texts)
+    vectors = TransformerEncoder.load(DEFAULT_MODEL, max_length=64, device=resolve_device("auto")).encode(texts)
     np.save(file, vectors)
     return vectors
 

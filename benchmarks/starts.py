@@ -55,6 +55,10 @@ def main() -> None:
         options.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
+def told(sign: float) -> float | None:
+    return None if np.isnan(sign) else round(sign, 4)
+
+
 def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32], seed: int) -> dict[str, Any]:
     """``vectors``: one row a distinct text; labels: one a row."""
     began = time.perf_counter()
@@ -64,11 +68,11 @@ def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32], se
     seconds = time.perf_counter() - began
 
     def scored(each: Judged) -> dict[str, float]:
-        told = evaluate(labels, corpus.expand(each.labels, -1).tolist())
-        return {"accuracy": round(100 * told.accuracy, 2), "nmi": round(100 * told.nmi, 2)}
+        found = evaluate(labels, corpus.expand(each.labels, -1).tolist())
+        return {"accuracy": round(100 * found.accuracy, 2), "nmi": round(100 * found.nmi, 2)}
 
     scores = {each.name: scored(each) for each in found.judged}
-    signs = {each.name: {sign: round(getattr(each, sign), 4) for sign in (*SIGNS, "score")} for each in found.judged}
+    signs = {each.name: {sign: told(getattr(each, sign)) for sign in (*SIGNS, "score")} for each in found.judged}
     return {
         "texts": len(corpus),
         "classes": classes,

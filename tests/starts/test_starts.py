@@ -11,7 +11,16 @@ from coterie.clustering.nearest import nearest
 from coterie.errors import InputError, SettingError
 from coterie.starts import candidates, choose_start
 from coterie.starts.candidates import WAYS, Start, linked, make_starts
-from coterie.starts.choice import SIGNS, choose_among, drawn_to_one_size, judge, relative, stability_of
+from coterie.starts.choice import (
+    ASKED,
+    SIGNS,
+    choose_among,
+    drawn_to_one_size,
+    judge,
+    may_be_even,
+    relative,
+    stability_of,
+)
 from coterie.starts.graph import neighbour_graph, smoothed, spectral
 from coterie.starts.views import Words, see
 
@@ -139,7 +148,7 @@ def test_scores_by_hand() -> None:
     # Two of three are alike: the third is twice as far from the mean, in silhouette and likelihood; no other is known.
     assert told["a"].score == told["b"].score == pytest.approx(0.5**0.5)
     assert told["c"].score == pytest.approx(-(2**0.5))
-    assert np.isnan(told["c"].words) and np.isnan(told["c"].told) and np.isnan(told["c"].stability)
+    assert np.isnan(told["c"].words) and np.isnan(told["c"].stability)
     assert judged[0].name == "a"
 
 
@@ -163,16 +172,22 @@ def _one_line(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float64],
     return truth, vectors, [f"about{label} thing{generator.integers(20)}" for label in truth]
 
 
-def test_clusters_are_drawn_to_one_size_where_words_do_not_mind() -> None:
+def test_clusters_are_drawn_to_one_size_where_neighbours_do_not_mind() -> None:
     truth, vectors, texts = _one_line([60, 60, 60, 60])
-    once = np.ones(len(truth), dtype=np.int64)
-    found = choose_among(see(vectors, Words.of(texts), K), K, once, 0)
+    seen, once = see(vectors, Words.of(texts), K), np.ones(len(truth), dtype=np.int64)
+    found = choose_among(seen, K, once, 0)
     assert found.even and np.bincount(found.best.labels).min() >= 55
+    assert found.best.name in {each.name for each in found.judged}
+    lopsided = np.where(np.arange(len(truth)) % 4 == 0, 0, truth)
+    drawn = np.bincount(drawn_to_one_size(seen, lopsided, once))
+    assert drawn.max() - drawn.min() < np.ptp(np.bincount(lopsided))
     truth, vectors, texts = _one_line([190, 30, 14, 6])
     seen, once = see(vectors, Words.of(texts), K), np.ones(len(truth), dtype=np.int64)
-    uneven = judge([Start("true", truth)], seen)[0]
-    assert drawn_to_one_size(uneven, seen, K, once) is None
-    assert drawn_to_one_size(uneven, see(vectors), K, once) is None
+    as_they_are = [Start(ASKED, truth)]
+    assert not may_be_even(as_they_are, seen, K, once)
+    assert not choose_among(seen, K, once, 0).even
+    truth, vectors, texts = _one_line([60, 60, 60, 60])
+    assert not may_be_even([Start(ASKED, truth)], see(vectors), K, np.ones(len(truth), dtype=np.int64))
 
 
 def test_signs_rise_as_shares_of_what_they_were() -> None:

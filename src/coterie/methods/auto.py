@@ -38,16 +38,16 @@ class Coterie(ContrastiveMethod):
     *Start.* Six clusterings of the frozen embeddings, by k-means and linkage, of the vectors as they are, smoothed
     over their neighbours, and of waves on the graph of neighbours; by meaning (the encoder's nearest) and by words
     (the nearest by TF-IDF), whose say falls by itself where clusters of vectors part them. Each settles: texts go
-    where their vector and their neighbours agree. Label-free signs choose one (:mod:`coterie.starts`), and where
-    neighbours speak next to no less for clusters of one size, it is drawn to that. Where neighbours stay together no
-    more than in a cloud without clusters, or where the clusters are languages, that is said, and the start is the
-    answer.
+    where their vector and their neighbours agree. Label-free signs choose one (:mod:`coterie.starts`); where
+    neighbours speak next to no less for clusters of one size, all are drawn to that first. Where neighbours stay
+    together no more than in a cloud without clusters, or where the clusters are languages, that is said, and the
+    start is the answer.
 
     *Rounds.* Every text is taught the cluster that its neighbours in both views vote for; words count as far as the
     two agree, and where they differ, a text is trusted less. Optimal transport finds the clusters' sizes and keeps
     each alive. Beside that, contrast: a text's own view and one of its neighbours are positives, texts of other
-    clusters negatives. After each round the texts are clustered anew, and a clustering that is ahead of what was
-    learned is taught in the next.
+    clusters negatives. After each round the texts are clustered anew, as for the start, and if that is ahead of
+    what was learned, it is taught in the next.
 
     *Guard.* Of the start and what each round ended with, the partition wins that keeps most neighbours of the
     encoder as it came together, and most texts with words in common, and tells words of unseen texts best. Where

@@ -17,7 +17,7 @@ from coterie.methods.auto_teaching import drawn_neighbours, transported, two_vie
 from coterie.methods.training import Start
 from coterie.starts.candidates import Start as Clustering
 from coterie.starts.candidates import make_starts, without_gaps
-from coterie.starts.choice import EVEN_PENALTY, choose_among
+from coterie.starts.choice import EVEN_PENALTY, choose_among, drawn_to_one_size
 from coterie.starts.graph import by_rows, with_oneself
 from coterie.starts.settling import settled
 from coterie.starts.views import Seen, see
@@ -174,25 +174,21 @@ class Rounds:
             partition = kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_)
             name, labels = "k-means", without_gaps(partition.labels)
         if s.sizes == "equal" and not even:
-            even, labels = True, self._drawn_to_one_size(self.frozen, labels)
+            even, labels = True, drawn_to_one_size(self.frozen, labels, self._counts)
         return Clustering(name, labels), even
 
-    def _drawn_to_one_size(self, seen: Seen, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        return settled(seen, labels, int(labels.max()) + 1, self._counts, EVEN_PENALTY)
-
     def end(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
-        """After a round: cluster anew, the head's own answer among the clusterings, and teach the best from now on."""
+        """After a round: cluster anew as the start was made, and teach that, or the head's own answer, from now on."""
         s, first = self._settings, self.candidates[0]
         head = without_gaps(teacher.logits(embeddings).argmax(dim=1).cpu().numpy())
         vectors = embeddings.float().cpu().numpy()
         seen = see(vectors, self.frozen.words, s.n_clusters, labels=head, device=self.frozen.device)
-        clusterings = [settled(seen, head, int(head.max()) + 1, self._counts)]
-        clusterings += [each.labels for each in make_starts(seen, s.n_clusters, self._counts, s.seed_)]
+        (again,) = make_starts(seen, s.n_clusters, self._counts, s.seed_, [self.start.name])
+        both = [settled(seen, head, int(head.max()) + 1, self._counts), again.labels]
         if self.even:
-            clusterings = [self._drawn_to_one_size(seen, each) for each in clusterings]
-        head_kept, *anew = (weigh(f"round {number}", each, self.frozen) for each in clusterings)
-        best = max(anew, key=lambda each: each.gain_over(first))
-        if best.gain_over(first) < head_kept.gain_over(first) + AHEAD:
-            best = head_kept
+            both = [drawn_to_one_size(seen, each, self._counts) for each in both]
+        best, anew = (weigh(f"round {number}", each, self.frozen) for each in both)
+        if anew.gain_over(first) > best.gain_over(first) + AHEAD:
+            best = anew
         self.candidates.append(best)
         teacher.hold(seen, best.labels)

@@ -30,8 +30,9 @@ EMBEDDED = {"cpu": 512, "cuda": 20_000}
 CLUSTERED = {"cpu": 2_000, "cuda": 100_000}
 # A parameter that says how long a part goes on alone after the training, whatever the corpus.
 LATER_STEPS, TRIAL_LATER_STEPS = "topic_steps", 20
-# Fewer texts than this are not worth a trial: where a method trains on a CPU, and elsewhere.
-WORTH_ON_CPU, WORTH = 2_000, 10_000
+# Fewer texts than this are not worth a trial: where a method trains on a CPU, where it does not, and on a GPU, which
+# trains on so many in less than a minute.
+TRAINED_ON_CPU, EMBEDDED_ON_CPU, ON_GPU = 2_000, 10_000, 50_000
 # Reading, describing and writing take about this long a row on any machine.
 SECONDS_A_ROW = 15e-6
 
@@ -68,10 +69,13 @@ def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | Non
         return False
     if isinstance(method, TrainedMethod) and any(each.slow for each in method._augmenters().values()):
         return False  # a trial would ask a language model, and most of the time is spent there
-    slow = _device(method) == "cpu" and isinstance(method, TrainedMethod)
+    n_all = len(corpus.distinct)
+    if _device(method) != "cpu":
+        return n_all >= ON_GPU
+    if not isinstance(method, TrainedMethod):
+        return n_all >= EMBEDDED_ON_CPU
     sample = method.usual_sample if sample is None else sample
-    texts = len(corpus.distinct) if sample is None else min(sample, len(corpus.distinct))
-    return texts >= WORTH_ON_CPU if slow else len(corpus.distinct) >= WORTH
+    return n_all >= TRAINED_ON_CPU if sample is None else min(sample, n_all) >= TRAINED_ON_CPU
 
 
 def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> Estimate | None:

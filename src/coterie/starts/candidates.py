@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,17 +40,22 @@ class Start:
     labels: NDArray[np.int64]
 
 
-def make_starts(seen: Seen, n_clusters: int, weights: NDArray[Any], seed: int) -> list[Start]:
-    """The clusterings of ``WAYS``, each settled (:func:`~coterie.starts.settling.settled`).
+def make_starts(
+    seen: Seen, n_clusters: int, weights: NDArray[Any], seed: int, ways: Sequence[str] = WAYS
+) -> list[Start]:
+    """The clusterings of ``ways``, each settled (:func:`~coterie.starts.settling.settled`).
 
     ``weights`` say how often each text occurs; linkage goes by distinct texts.
     """
-    waves = spectral(seen.graph, min(n_clusters, WAVES), seed, seen.device)
-    spaces: dict[str, NDArray[Any]] = {"": seen.units, "smoothed": seen.smooth, "graph": waves}
+    spaces: dict[str, Callable[[], NDArray[Any]]] = {
+        "": lambda: seen.units,
+        "smoothed": lambda: seen.smooth,
+        "graph": lambda: spectral(seen.graph, min(n_clusters, WAVES), seed, seen.device),
+    }
     found = []
-    for name in WAYS:
+    for name in ways:
         space, _, way = name.rpartition(" ")
-        vectors = spaces[space]
+        vectors = spaces[space]()
         if way == "k-means":
             there = on(vectors, seen.device)
             labels = kmeans(there, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels

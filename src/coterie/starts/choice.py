@@ -17,7 +17,6 @@ from coterie.starts.settling import settled
 from coterie.starts.views import Seen, Words, see
 from coterie.validity.likelihood import clouds_likelihood
 from coterie.validity.neighbourhoods import cosine_silhouette, kept_of_possible, kept_together
-from coterie.validity.wording import words_told
 
 if TYPE_CHECKING:
     import torch
@@ -25,13 +24,14 @@ if TYPE_CHECKING:
 # Of more texts so many are drawn, clustered and judged, and the others follow those most like them: to look for the
 # neighbours of each among all takes as long as the square of their number.
 LOOKED_AT = 30_000
-SIGNS = ("words", "told", "silhouette", "likelihood", "stability")
+SIGNS = ("words", "neighbours", "silhouette", "likelihood", "stability")
 # Draws that are clustered again: how many, which share of the texts, and how many at most.
 DRAWS, SHARE, DRAWN = 4, 0.7, 2_000
-# How much it costs a cluster to be small where sizes may be even; and how much neighbours that are kept together, by
-# words and by vectors, may become fewer in all when clusters are made so, as shares of what they were. On sets made of
-# the tuning sets, classes of one size lose up to 3.5 %, uneven ones (1:20 and more) from 6.3 %.
-EVEN_PENALTY, MAY_FALL = 5.0, 0.035
+# How much it costs a cluster to be small where sizes may be even; the clustering that is asked whether they may; and
+# how much neighbours that it keeps together, by words and by vectors, may become fewer in all when it is drawn to one
+# size, as shares of what they were. On sets made of the tuning sets, classes of one size lose up to 4.8 %, uneven ones
+# (1:20 and more) from 8.5 %.
+EVEN_PENALTY, ASKED, MAY_FALL = 5.0, "smoothed k-means", 0.05
 # Chance moves smaller signs by large shares of what they are.
 LEAST_SIGN = 0.5
 
@@ -47,9 +47,10 @@ class Judged:
     words:
         The share of nearest neighbours by TF-IDF that are in one cluster, less what chance gives clusters of these
         sizes (modularity); NaN without words.
-    told:
-        How well a text's words are told by the other texts of its cluster
-        (:func:`~coterie.validity.wording.words_told`); NaN without words.
+    neighbours:
+        The same for nearest neighbours by vectors, of what clusters of these sizes could have
+        (:func:`~coterie.validity.neighbourhoods.kept_of_possible`). Modularity speaks for clusters of one size, this
+        one for uneven ones; together they let sizes be what they are.
     silhouette:
         By cosine distance.
     likelihood:
@@ -63,7 +64,7 @@ class Judged:
     name: str
     labels: NDArray[np.int64]
     words: float
-    told: float
+    neighbours: float
     silhouette: float
     likelihood: float
     stability: float
@@ -77,7 +78,7 @@ class ChosenStart:
     Attributes
     ----------
     best:
-        The best clustering; where sizes may be even, drawn to one size.
+        The best clustering; where sizes may be even, the best of those drawn to one size.
     judged:
         All of them as they were judged, the best first.
     even:
@@ -142,12 +143,30 @@ def choose_start(
 
 
 def choose_among(seen: Seen, n_clusters: int, weights: NDArray[Any], seed: int) -> ChosenStart:
-    """The clusterings that are made of what is seen, judged together; the best drawn to one size where it may be."""
+    """The clusterings that are made of what is seen, judged together: as drawn to one size, where that may be."""
     starts = make_starts(seen, n_clusters, weights, seed)
+    if may_be_even(starts, seen, n_clusters, weights):
+        # Clusterings of one size are much alike, and how stable they are takes the longest to find out.
+        evened = [Start(each.name, drawn_to_one_size(seen, each.labels, weights)) for each in starts]
+        return ChosenStart(judge(evened, seen)[0], judge(starts, seen), True)
     judged = judge(starts, seen, stability_of(starts, seen, n_clusters, weights, seed))
-    best = judged[0]
-    evened = drawn_to_one_size(best, seen, n_clusters, weights)
-    return ChosenStart(evened or best, judged, evened is not None)
+    return ChosenStart(judged[0], judged, False)
+
+
+def may_be_even(starts: Sequence[Start], seen: Seen, n_clusters: int, weights: NDArray[Any]) -> bool:
+    """Whether neighbours speak next to no less for clusters of one size; not where there are no words to ask."""
+    (labels,) = (each.labels for each in starts if each.name == ASKED)
+    if seen.words is None or int(labels.max()) + 1 < n_clusters:
+        return False
+    evened = drawn_to_one_size(seen, labels, weights)
+    views = seen.words.akin, seen.pairs
+    gain = sum(relative(kept_of_possible(labels, *view), kept_of_possible(evened, *view)) for view in views)
+    return gain >= -MAY_FALL
+
+
+def drawn_to_one_size(seen: Seen, labels: NDArray[np.int64], weights: NDArray[Any]) -> NDArray[np.int64]:
+    """The clusters after they have settled at a price for small ones."""
+    return settled(seen, labels, int(labels.max()) + 1, weights, EVEN_PENALTY)
 
 
 def judge(starts: Sequence[Start], seen: Seen, stability: Sequence[float] | None = None) -> tuple[Judged, ...]:
@@ -169,7 +188,7 @@ def signs_of(labels: NDArray[np.int64], seen: Seen) -> dict[str, float]:
     unknown = float("nan")
     return {
         "words": unknown if seen.words is None else kept_together(labels, *seen.words.akin),
-        "told": unknown if seen.words is None else words_told(seen.words.table, labels),
+        "neighbours": kept_of_possible(labels, *seen.pairs),
         "silhouette": cosine_silhouette(seen.units, labels),
         "likelihood": clouds_likelihood(seen.points, labels),
     }
@@ -192,18 +211,6 @@ def stability_of(
         pairs = zip(starts, again, strict=True)
         agreements.append([adjusted_rand_score(one.labels[rows], other.labels) for one, other in pairs])
     return [float(each) for each in np.mean(agreements, axis=0)]
-
-
-def drawn_to_one_size(best: Judged, seen: Seen, n_clusters: int, weights: NDArray[Any]) -> Judged | None:
-    """The clustering drawn to one size, if neighbours speak next to no less for it; ``None`` if not, or wordless."""
-    if seen.words is None or int(best.labels.max()) + 1 < n_clusters:
-        return None
-    labels = settled(seen, best.labels, n_clusters, weights, EVEN_PENALTY)
-    views = seen.words.akin, seen.pairs
-    gain = sum(relative(kept_of_possible(best.labels, *view), kept_of_possible(labels, *view)) for view in views)
-    if gain < -MAY_FALL:
-        return None
-    return Judged(best.name, labels, **signs_of(labels, seen), stability=best.stability, score=best.score)
 
 
 def relative(before: float, after: float) -> float:

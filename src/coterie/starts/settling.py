@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from coterie.starts.views import Seen
 
-# Steps until next to nothing moves.
-STEPS = 10
+# Steps until next to nothing moves; clusters that are drawn to one size go further and take more, at most so many, or
+# until no text has moved for some.
+STEPS, EVEN_STEPS, STILL = 10, 80, 10
 # Of the likeness with a cluster's mean; and what a cluster has that no neighbour is in.
 TEMPERATURE, FLOOR = 0.2, 1e-2
 
@@ -41,7 +42,8 @@ def settled(
     mass = torch.from_numpy(np.asarray(weights, dtype=np.float32)).to(device)
     now = torch.from_numpy(labels).to(device)
     shares = one_hot(now, n_clusters)
-    for _ in range(STEPS):
+    still = 0
+    for _ in range(EVEN_STEPS if size_penalty else STEPS):
         logs = held_for(units, neighbours, shares, mass)
         shares = logs.softmax(dim=1)
         if size_penalty and n_clusters > 1:
@@ -50,8 +52,12 @@ def settled(
         then = shares.argmax(dim=1)
         # The texts of a cluster that would be left without any stay.
         stay = (torch.bincount(then, minlength=n_clusters) == 0)[now]
-        now = torch.where(stay, now, then)
+        then = torch.where(stay, now, then)
         shares = torch.where(stay[:, None], one_hot(now, n_clusters), shares)
+        still = still + 1 if torch.equal(now, then) else 0
+        now = then
+        if still == STILL:
+            break
     return now.cpu().numpy()
 
 

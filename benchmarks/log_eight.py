@@ -1,0 +1,53 @@
+"""Add a setting of the default method, as it ran on the eight short-text sets, to the log of all that were tried there.
+
+    PYTHONPATH=src python benchmarks/log_eight.py --store FOLDER --what "…" --out benchmarks/results/auto_eight.json
+
+``--store`` is a folder that ``coterie benchmark run -m auto -d short -s 0-4 --out FOLDER`` filled.
+Whatever came out is logged, with its date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from coterie.benchmark.sets import EIGHT_SHORT
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--what", required=True, help="the setting in a sentence")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    runs = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((options.store / "runs").glob("*.json"))]
+    auto = [run for run in runs if run["row"] == "auto" and run["dataset"] in EIGHT_SHORT]
+    logged = {
+        "what": options.what,
+        "dates": sorted({run["date"] for run in auto}),
+        "source_digests": sorted({run["source_digest"] for run in auto}),
+        "auto": of_sets(auto, "final"),
+        "start": of_sets(auto, "frozen"),
+        "trained_chosen": {
+            name: sum("fine-tuning helped" in note for run in auto if run["dataset"] == name for note in run["notes"])
+            for name in EIGHT_SHORT
+        },
+    }
+    trials = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else []
+    options.out.write_text(json.dumps([*trials, logged], indent=1) + "\n", encoding="utf-8")
+
+
+def of_sets(runs: list[dict[str, Any]], which: str) -> dict[str, Any]:
+    """Accuracy and NMI by set and seed."""
+    found: dict[str, Any] = {}
+    for run in sorted(runs, key=lambda each: (EIGHT_SHORT.index(each["dataset"]), each["seed"])):
+        scores = run["scores"][which]
+        told = {name: round(scores[name], 2) for name in ("accuracy", "nmi")}
+        found.setdefault(run["dataset"], {})[str(run["seed"])] = told
+    return found
+
+
+if __name__ == "__main__":
+    main()
