@@ -122,6 +122,16 @@ ROWS: list[Row] = [
         ),
     ),
     (
+        "`coterie explore` on a run of 20,000 texts, from the command to the drawn map, 2 CPU cores",
+        "-",
+        "3 s",
+        "speed/explorer_open",
+        lambda r: (
+            f"{r['median_shown']:.1f} s ({min(r['seconds_until_shown']):.1f} to {max(r['seconds_until_shown']):.1f})",
+            r["median_shown"] <= 3,
+        ),
+    ),
+    (
         "`coterie predict` on 5,000,000 lines, memory from line 100,000 on",
         "grows with the file",
         "flat, under 1.5 GB",

@@ -12,7 +12,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 NmiAverage: TypeAlias = Literal["arithmetic", "geometric"]
 Counts: TypeAlias = NDArray[np.float64]
@@ -58,6 +57,8 @@ class Contingency:
         assigned = self.cluster_of_cell < self.n_clusters
         table = np.zeros((self.n_classes, self.n_clusters))
         table[self.class_of_cell[assigned], self.cluster_of_cell[assigned]] = counts[assigned]
+        from scipy.optimize import linear_sum_assignment
+
         classes, clusters = linear_sum_assignment(table, maximize=True)
         class_of_cluster = np.full(self.n_clusters + 1, -1, dtype=np.intp)
         class_of_cluster[clusters] = classes
