@@ -34,8 +34,7 @@ FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 # A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
     # The guard would not let a random encoder be trained.
-    # How a start is chosen has tests of its own, and takes the longest.
-    "auto": {"start": "kmeans", "guard": False, "rounds": 2},
+    "auto": {"guard": False, "rounds": 2},
     # A round is enough to go through all its steps.
     "hac_sd": {"max_rounds": 1},
     # A vocabulary of so few texts.
