@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -71,7 +70,8 @@ def test_the_targets_are_what_the_network_is_taught(monkeypatch: pytest.MonkeyPa
 
     def spy(rows: Any, dimension: int, neighbours: int, seed: int) -> np.ndarray:
         seen.update(rows=rows.toarray(), dimension=dimension, neighbours=neighbours)
-        seen["coordinates"] = real(rows, dimension, neighbours, seed)
+        # Texts of the same words have the same place but for the last digits, and those must not choose the median.
+        seen["coordinates"] = np.round(real(rows, dimension, neighbours, seed), 9)
         return seen["coordinates"]
 
     monkeypatch.setattr(codes_module, "laplacian_eigenmaps", spy)
@@ -84,9 +84,7 @@ def test_the_targets_are_what_the_network_is_taught(monkeypatch: pytest.MonkeyPa
     codes = oracle.codes(seen["coordinates"], counts)
     guesses = model.words_.network.logits(model.words_.network(*_ids(model))).detach().numpy() > 0
     share = (guesses == codes).mean()
-    # An answer next to zero may fall to either side where the texts come in other batches.
-    (told,) = (re.search(r"the network tells ([\d.]+)% of the 6 bits", note) for note in model.notes_ if "bits" in note)
-    assert told is not None and float(told[1]) == pytest.approx(100 * share, abs=0.6)
+    assert f"the network tells {share:.1%} of the 6 bits of the texts" in model.notes_
 
 
 def _ids(model: STCC) -> tuple[Any, Any]:
