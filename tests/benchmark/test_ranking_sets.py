@@ -63,7 +63,7 @@ def test_a_trace_of_a_ranking_set_has_all_texts_and_its_own_measures(tmp_path: P
     near[1:1500] = far[2:] = (1.0, -1.0)
     labels = np.zeros(1501, np.int64)
     snapshots = [Snapshot("start", 0, 0, far, labels), Snapshot("adaptation", 1, 5, near, labels)]
-    told = save_trace(tmp_path / "trace.safetensors", as_corpus(texts), snapshots, whole=True)
+    told = save_trace(tmp_path / "trace.safetensors", as_corpus(texts).distinct_index, snapshots, whole=True)
     question = Question(0, (1, 1500), (False, True))
     data = Loaded(tuple(texts), (), 2, "", questions=(question,))
     trace = trace_of(tmp_path / "trace.safetensors", told, data)

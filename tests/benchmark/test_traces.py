@@ -33,7 +33,7 @@ def _snapshots(stages: list[str]) -> tuple[Any, list[Snapshot]]:
 
 def test_what_is_saved_is_what_the_snapshots_hold(tmp_path: Path) -> None:
     corpus, snapshots = _snapshots(["start", "first", "second"])
-    told = save_trace(tmp_path / "t.safetensors", corpus, snapshots)
+    told = save_trace(tmp_path / "t.safetensors", corpus.distinct_index, snapshots)
     data = Loaded(tuple(TEXTS), CLASSES, 2, "")
     trace = trace_of(tmp_path / "t.safetensors", told, data)
     # The empty text has no embedding and is left out; repeated ones are rows like any other.
@@ -54,7 +54,7 @@ def test_what_is_saved_is_what_the_snapshots_hold(tmp_path: Path) -> None:
 
 def test_ends_of_stages_are_always_kept_and_mapped(tmp_path: Path) -> None:
     corpus, snapshots = _snapshots(["start"] + ["first"] * 60 + ["second"] * 60)
-    told = save_trace(tmp_path / "t.safetensors", corpus, snapshots)
+    told = save_trace(tmp_path / "t.safetensors", corpus.distinct_index, snapshots)
     assert len(told) <= MOST_SNAPSHOTS + FIRST_MAPS + 3
     mapped = [each["epoch"] for each in told if each["mapped"]]
     assert mapped == [*range(FIRST_MAPS + 1), 60, 120]

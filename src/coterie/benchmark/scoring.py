@@ -23,14 +23,19 @@ def scores_of(
 ) -> dict[str, dict[str, float] | None]:
     """Scores in percent of each partition; ``None`` where a method has no such one.
 
+    A method that learned on some of the texts and assigned the others afterwards has a start, a head, k-means and
+    epochs of those it learned on, and they are scored on them; its answer is for all.
+
     ``oracle`` is the best by accuracy of the end and of every epoch: what a choice by label would have printed.
     ``held_out`` is there where texts were kept from fitting and assigned afterwards. ``epochs`` are their scores, where
     they are known already.
     """
     labels = data.labels
     found: dict[str, dict[str, float] | None] = {
-        answer: score(labels, assignments[answer]) if answer in assignments else None for answer in ANSWERS
+        answer: _learned_score(data, assignments, assignments[answer]) if answer in assignments else None
+        for answer in ANSWERS
     }
+    found["final"] = score(labels, assignments["final"])
     found |= {name: score(labels, partition) for name, partition in assignments.items() if name.startswith(ON)}
     if data.held_out:
         found["held_out"] = score(data.held_out_labels, assignments["held_out"])
@@ -43,7 +48,17 @@ def scores_of(
 
 def epochs_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> list[dict[str, float]]:
     """Scores of every epoch that was kept; for curves and the oracle, since a choice among them is one by label."""
-    return [score(data.labels, partition) for partition in assignments.get("epochs", ())]
+    return [_learned_score(data, assignments, partition) for partition in assignments.get("epochs", ())]
+
+
+def _learned_score(
+    data: Loaded, assignments: Mapping[str, NDArray[np.int64]], partition: NDArray[np.int64]
+) -> dict[str, float]:
+    """Score on the rows that were learned on; a text that is in no cluster at all counts as wrong, as everywhere."""
+    if "frozen" not in assignments:
+        return score(data.labels, partition)
+    rows = (assignments["frozen"] >= 0) | (assignments["final"] < 0)
+    return score([label for label, learned in zip(data.labels, rows, strict=True) if learned], partition[rows])
 
 
 def score(labels: Sequence[str], partition: Any) -> dict[str, float]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from coterie.text.corpus import Corpus
     from coterie.training.history import Snapshot
 
 # Texts of a trace, the same for every method and seed.
@@ -31,17 +30,20 @@ RANKING_MEASURES = ("map", "mrr")
 
 
 def save_trace(
-    path: Path, corpus: Corpus, snapshots: Sequence[Snapshot], *, whole: bool = False
+    path: Path, places: NDArray[np.int64], snapshots: Sequence[Snapshot], *, whole: bool = False
 ) -> list[dict[str, Any]]:
-    """Save the sample's embeddings and maps, or with ``whole`` the embeddings of all texts; what the snapshots are."""
+    """Save the sample's embeddings and maps, or with ``whole`` the embeddings of all texts; what the snapshots are.
+
+    ``places`` tells for every row which text of the snapshots it is; -1 for those that were not learned on.
+    """
     import numpy as np
     from safetensors.numpy import save_file
 
-    rows = np.arange(len(corpus)) if whole else sampled_rows(len(corpus))
-    places = corpus.distinct_index[rows]
+    rows = np.arange(len(places)) if whole else sampled_rows(len(places))
+    places = places[rows]
     if whole and (places < 0).any():
-        raise InputError("an empty text cannot be ranked")
-    rows, places = rows[places >= 0], places[places >= 0]  # an empty text has no embedding
+        raise InputError("a text that is empty, or was not learned on, cannot be ranked")
+    rows, places = rows[places >= 0], places[places >= 0]
     chosen = _chosen(snapshots)
     vectors = np.stack([snapshots[place].embeddings[places] for place in chosen])
     mapped = [] if whole else _mapped([snapshots[place] for place in chosen])

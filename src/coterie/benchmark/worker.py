@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from coterie.benchmark.reclustering import Reclustered
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
@@ -60,6 +63,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     from coterie.benchmark.augmented import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
+    from coterie.methods.sampling import by_row, learned_places
 
     corpus, held_out = _texts(job["texts"])
     model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})
@@ -69,11 +73,12 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     began = time.perf_counter()
     model.fit(corpus, sample=_most(model, corpus))
     seconds = time.perf_counter() - began
-    others = _save(model, corpus, held_out, job)
     snapshots = vars(model).get("snapshots_", [])
+    places = learned_places(corpus, model.initial_labels_) if snapshots else corpus.distinct_index
+    others = _save(model, corpus, held_out, [by_row(each.labels, places) for each in snapshots], job)
     return {
         "snapshots": [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots],
-        "traced": _traced(corpus, snapshots, job),
+        "traced": _traced(places, snapshots, job),
         "augmented_cosines": cosines,
         "code_version": __version__,
         "parameters": {name: plain(value) for name, value in model.get_params(deep=False).items()},
@@ -101,7 +106,13 @@ def _texts(path: str) -> tuple[Corpus, list[str]]:
     return as_corpus(content["texts"]), content["held_out"]
 
 
-def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dict[str, Any]) -> Reclustered:
+def _save(
+    model: ClusteringMethod,
+    corpus: Corpus,
+    held_out: list[str],
+    epochs: Sequence[NDArray[np.int64]],
+    job: dict[str, Any],
+) -> Reclustered:
     """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart.
 
     What there is to say about other clusterings of the same embeddings.
@@ -121,7 +132,6 @@ def _save(model: ClusteringMethod, corpus: Corpus, held_out: list[str], job: dic
         known = (job["n_clusters"], job["seed"], job["device"])
         others = recluster(job["reclustered"], corpus, model.transform(corpus), *known)
     write_partitions(Path(job["assignments"]), {**found, **others.partitions})
-    epochs = [corpus.expand(snapshot.labels, -1) for snapshot in learned.get("snapshots_", [])]
     if epochs:
         write_partitions(Path(job["epochs"]), {"epochs": np.stack(epochs)})
     return others
@@ -135,11 +145,11 @@ def _check_ranks(model: ClusteringMethod, job: dict[str, Any]) -> None:
         raise SettingError("a ranking set is scored at the snapshots of a training, and this method keeps none")
 
 
-def _traced(corpus: Corpus, snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
+def _traced(places: NDArray[np.int64], snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
     """Which snapshots a trace holds, if one is wanted."""
     from coterie.benchmark.traces import save_trace
 
-    return save_trace(Path(job["trace"]), corpus, snapshots, whole=job["ranks"]) if job["trace"] and snapshots else []
+    return save_trace(Path(job["trace"]), places, snapshots, whole=job["ranks"]) if job["trace"] and snapshots else []
 
 
 def _topics(model: ClusteringMethod) -> list[dict[str, Any]]:

@@ -291,14 +291,12 @@ def _save_snapshots(model: ClusteringMethod, corpus: Corpus, folder: Path) -> No
     snapshots = model.history_.snapshots
     if not snapshots:
         return
-    import numpy as np
     from safetensors.numpy import save_file
 
+    from coterie.methods.sampling import learned_places
+
     (folder / "snapshots").mkdir()
-    # Snapshots hold the texts that were learned on, in their order.
-    learned_on = model.initial_labels_ >= 0
-    index = np.full(len(corpus), -1, dtype=np.int64)
-    index[learned_on] = np.unique(corpus.distinct_index[learned_on], return_inverse=True)[1]
+    index = learned_places(corpus, model.initial_labels_)
     save_file({"distinct_index": index}, folder / "snapshots" / "rows.safetensors")
     for i, snapshot in enumerate(snapshots):
         save_file(

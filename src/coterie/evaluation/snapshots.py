@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.evaluation.external import evaluate
+from coterie.methods.sampling import by_row
 from coterie.training.history import Snapshot
 from coterie.validity.distances import cluster_distances
 from coterie.validity.dunn import dunn
@@ -78,8 +79,7 @@ def score_snapshots(
             "inter": _finite(distances.mean_inter),
         }
         if labels_true is not None:
-            by_row = np.where(rows >= 0, snapshot.labels[np.maximum(rows, 0)], -1)
-            outcome = evaluate(labels_true, by_row)
+            outcome = evaluate(labels_true, by_row(snapshot.labels, rows))
             found |= {"accuracy": outcome.accuracy, "nmi": outcome.nmi, "ari": outcome.ari}
         scores.append(found)
     return scores

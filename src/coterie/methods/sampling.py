@@ -54,6 +54,23 @@ class Sample:
         return self.whole.expand(every, fill)
 
 
+def learned_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For every row of ``corpus`` the place of its text among those that were learned on; -1 where it was not.
+
+    ``initial_labels`` are a trained method's, which has a start for the rows it learned on and -1 for the others. Its
+    snapshots hold the learned texts, in this order.
+    """
+    learned_on = initial_labels >= 0
+    places = np.full(len(corpus), -1, dtype=np.int64)
+    places[learned_on] = np.unique(corpus.distinct_index[learned_on], return_inverse=True)[1]
+    return places
+
+
+def by_row(labels: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels of learned texts over the rows that ``places`` names, see :func:`learned_places`; -1 for the others."""
+    return np.where(places >= 0, labels[np.maximum(places, 0)], -1)
+
+
 def everything(corpus: Corpus) -> Sample:
     """The sample that leaves nothing out."""
     return Sample(corpus, corpus, np.arange(len(corpus.distinct)), np.zeros(0, dtype=np.int64))
