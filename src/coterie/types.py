@@ -41,6 +41,8 @@ class ClusterSummary:
         Texts near its centre that differ from one another.
     topics:
         What a method that learns topics found in it, the most common first.
+    language:
+        The language of its texts, where it is not the one that most texts of the run are in.
     """
 
     id: int
@@ -50,10 +52,8 @@ class ClusterSummary:
     keywords: tuple[str, ...]
     representatives: tuple[str, ...]
     topics: tuple[Topic, ...] = ()
+    language: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; without ``topics`` where there are none."""
-        found = asdict(self)
-        if not self.topics:
-            del found["topics"]
-        return found
+        """Ready for JSON; without ``topics`` and ``language`` where there are none."""
+        return {name: value for name, value in asdict(self).items() if value or name not in ("topics", "language")}

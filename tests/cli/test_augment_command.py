@@ -133,10 +133,10 @@ def test_the_list() -> None:
 
 def test_a_data_set_by_name() -> None:
     content = json.loads(done("augment", "support", "--show", 1, "--json").out)
-    assert content["rows"] == 671
+    assert content["rows"] == 770
     assert (
         json.loads(done("augment", "support", "--text-column", "id", "--with", "char_swap", "--json").out)["rows"]
-        == 671
+        == 770
     )
 
 

@@ -81,3 +81,15 @@ def test_the_table_of_clusters_shows_the_names() -> None:
     shown = console.export_text()
     assert all(name in shown for name in ("Late, parcel", "Login, lost", "Cluster 2"))
     assert "late, parcel" in shown
+
+
+def test_a_cluster_that_is_a_language_says_so() -> None:
+    from coterie import describe_clusters
+    from coterie.report.naming import names_of
+
+    texts = ["where is my parcel", "my parcel is late", "the parcel is not here", "wo ist mein Paket", "ich warte noch"]
+    summaries = describe_clusters(texts, [0, 0, 0, 1, 1])
+    assert [each.language for each in summaries] == [None, "german"]
+    assert "language" not in summaries[0].to_dict() and summaries[1].to_dict()["language"] == "german"
+    names = names_of(summaries)
+    assert names[0].startswith("Parcel") and names[1].startswith("German: ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.text.languages import language_split, languages_of
+from coterie.text.languages import LOOKED_AT, cluster_languages, language_split, languages_of
 
 # One sentence a subject; what stands in the braces varies.
 ENGLISH = [
@@ -132,3 +132,38 @@ def test_one_language_is_not_split(language: str) -> None:
 
 def test_texts_of_no_known_language_are_not_split() -> None:
     assert language_split(["xyzzy 1", "plugh 2"] * 50, np.arange(100) % 2) == ()
+
+
+def test_a_cluster_in_another_language_than_most_texts_is_told() -> None:
+    texts = [*TEXTS["english"][0][:60], *TEXTS["german"][0][:20], *TEXTS["spanish"][0][:10]]
+    rows = np.arange(90)
+    assert cluster_languages(texts, [rows[:30], rows[30:60], rows[60:80], rows[80:]]) == [
+        None,
+        None,
+        "german",
+        "spanish",
+    ]
+    # The usual language is that of most texts, not English.
+    assert cluster_languages(texts, [rows[:10], rows[60:80]]) == ["english", None]
+
+
+def test_a_mixed_cluster_has_no_language_of_its_own() -> None:
+    texts = [*TEXTS["english"][0][:60], *TEXTS["german"][0][:20]]
+    mixed = np.r_[0:20, 60:79]
+    assert cluster_languages(texts, [mixed, np.arange(20, 60)]) == [None, None]
+    # Nor has one of which the language shows in less than half of the texts.
+    assert cluster_languages([*texts, *["xyzzy"] * 30], [np.arange(60), np.arange(60, 110)]) == [None, None]
+
+
+def test_empty_clusters_and_unknown_languages_are_none() -> None:
+    assert cluster_languages(["???", "12"], [np.array([0, 1]), np.array([], dtype=np.int64)]) == [None, None]
+    assert cluster_languages([], []) == []
+
+
+def test_texts_from_all_over_a_large_cluster_are_looked_at() -> None:
+    """Not its first ones alone, which may be of one day or one source."""
+    english, german = TEXTS["english"][0], TEXTS["german"][0]
+    few, many = [english[0]] * LOOKED_AT, [german[0]] * (3 * LOOKED_AT)
+    texts = [*few, *many, *english * 20]
+    large = np.arange(4 * LOOKED_AT)
+    assert cluster_languages(texts, [large, np.arange(4 * LOOKED_AT, len(texts))]) == ["german", None]

@@ -20,9 +20,9 @@ def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console:
     from rich.table import Table
     from rich.text import Text
 
-    from coterie.report.naming import cluster_names
+    from coterie.report.naming import names_of
 
-    names = cluster_names([summary.keywords for summary in summaries], [summary.id for summary in summaries])
+    names = names_of(summaries)
     console = console or wide_console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
     table.add_column("cluster", justify="right", no_wrap=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.report.keywords import rows_by_cluster
-from coterie.report.naming import cluster_names
+from coterie.report.naming import names_of
 from coterie.report.neighbours import Geometry, measure_geometry
 from coterie.report.neighbours import runner_ups as runner_ups
 from coterie.types import ClusterSummary, Topic
@@ -115,6 +115,7 @@ class ClusterCard:
                 keywords=tuple(told["keywords"]),
                 representatives=tuple(told["representatives"]),
                 topics=topics,
+                language=told.get("language"),
             ),
             name=told["name"],
             borderline=tuple(Borderline(**each) for each in told["borderline"]),
@@ -164,7 +165,7 @@ def build_cards(
     members = rows_by_cluster(clusters, n_clusters)
     geometry = Geometry.unknown(n_clusters) if vectors is None else measure_geometry(vectors, clusters, n_clusters)
     duplicates = _duplicates(texts, clusters, n_clusters)
-    names = cluster_names([s.keywords for s in summaries], [s.id for s in summaries])
+    names = names_of(summaries)
     cards = []
     for place, summary in enumerate(summaries):
         k = summary.id

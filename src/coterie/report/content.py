@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.report.keywords import cluster_keywords, rows_by_cluster
+from coterie.text.languages import cluster_languages
 from coterie.types import ClusterSummary, Topic
 
 # Two texts that share more than this of their words would tell a reader the same thing twice.
@@ -55,8 +56,10 @@ def describe_clusters(
     distance = np.zeros(len(texts)) if center_distance is None else np.asarray(center_distance, dtype=np.float64)
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
     keywords = cluster_keywords(texts, clusters, n_clusters, n_keywords)
+    by_cluster = rows_by_cluster(clusters, n_clusters)
+    languages = cluster_languages(texts, by_cluster)
     summaries = []
-    for k, members in enumerate(rows_by_cluster(clusters, n_clusters)):
+    for k, members in enumerate(by_cluster):
         nearest = members[np.argsort(distance[members], kind="stable")]
         summaries.append(
             ClusterSummary(
@@ -67,6 +70,7 @@ def describe_clusters(
                 keywords=keywords[k],
                 representatives=_different((texts[i] for i in nearest), n_representatives),
                 topics=tuple(topics[k]) if topics is not None else (),
+                language=languages[k],
             )
         )
     return summaries

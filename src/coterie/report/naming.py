@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from coterie.types import ClusterSummary
+
 # Keywords in a name to begin with, and how long it should be at most.
 KEYWORDS_IN_A_NAME = 2
 LONGEST_NAME = 40
+
+
+def names_of(summaries: Sequence[ClusterSummary]) -> list[str]:
+    """A name for each cluster from its keywords, no two alike; one that is a language apart says which."""
+    names = cluster_names([each.keywords for each in summaries], [each.id for each in summaries])
+    return [
+        name if each.language is None else f"{each.language.title()}: {name}"
+        for name, each in zip(names, summaries, strict=True)
+    ]
 
 
 def cluster_names(keywords: Sequence[Sequence[str]], ids: Sequence[int] | None = None) -> list[str]:

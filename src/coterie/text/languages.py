@@ -1,8 +1,9 @@
-"""Which language a text is in, by its function words; and whether clusters are languages."""
+"""Which language a text is in, by its function words; and which clusters are languages."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,8 @@ WORD = re.compile(r"[^\W\d_]+")
 SPLIT_FROM = 0.5
 # A language that fewer of the texts are in is no part of a split.
 LEAST_SHARE = 0.05
+# Texts of a cluster that are looked at to tell its language.
+LOOKED_AT = 200
 
 
 def languages_of(texts: Sequence[str]) -> list[str]:
@@ -48,3 +51,28 @@ def language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str
     if entropy <= 0 or information / entropy < SPLIT_FROM:
         return ()
     return tuple(str(names[i]) for i in sorted(common, key=lambda i: -counts[i]))
+
+
+def cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]) -> list[str | None]:
+    """Of each cluster (its rows of ``texts``) the language, where that sets it apart; else ``None``.
+
+    A cluster is set apart where most of its texts are in a language that is not the commonest of the run. Of large
+    clusters some texts are looked at, spread over their rows.
+
+    Examples
+    --------
+    >>> texts = ["where is my parcel", "what is this charge", "wo ist mein Paket", "ich warte auf das Paket"]
+    >>> cluster_languages(texts, [np.array([0, 1]), np.array([2, 3])])
+    [None, 'german']
+    """
+    found: list[str | None] = []
+    spoken: Counter[str] = Counter()
+    for rows in members:
+        looked_at = rows[np.linspace(0, len(rows) - 1, min(len(rows), LOOKED_AT)).astype(np.int64)]
+        counts = Counter(filter(None, languages_of([texts[row] for row in looked_at])))
+        language, count = counts.most_common(1)[0] if counts else (None, 0)
+        found.append(language if 2 * count > len(looked_at) else None)
+        for each, times in counts.items():
+            spoken[each] += times * len(rows) / len(looked_at)
+    usual = spoken.most_common(1)[0][0] if spoken else None
+    return [None if language == usual else language for language in found]
