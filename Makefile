@@ -25,7 +25,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	OMP_NUM_THREADS=1 COLUMNS=120 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 # The tests in a real browser, which `make test` leaves out where there is none.
 test-browser: $(READY)

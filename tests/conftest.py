@@ -10,6 +10,8 @@ import pytest
 
 # Tiny models gain nothing from threads, and on busy cores they lose much.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What commands print is wrapped to the terminal, which a test process may not have.
+os.environ["COLUMNS"] = "120"
 # Tests never ask a model hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
 

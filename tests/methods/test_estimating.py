@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from conftest import grouped_texts
 
-from coterie import AECL, DECCRL, SCCL, FrozenEncoder, TfIdf, TrainingConfig
+from coterie import AECL, DECCRL, SCCL, Coterie, FrozenEncoder, TfIdf, TrainingConfig
 from coterie.cli.tables import in_words
-from coterie.methods import estimating
+from coterie.methods import auto, estimating
 from coterie.methods.estimating import estimate, worth_estimating
 from coterie.text.corpus import as_corpus
 from coterie.training.steps import Steps
@@ -74,6 +74,26 @@ def test_what_goes_on_after_the_training_counts(tiny_encoder: Path) -> None:
         return found.seconds
 
     assert seconds(200_000) > 10 * seconds(20)
+
+
+def test_what_is_assigned_afterwards_counts(tiny_encoder: Path) -> None:
+    whole, part = (estimate(_sccl(tiny_encoder, max_epochs=2), CORPUS, sample) for sample in (None, 100))
+    assert whole is not None and part is not None
+    assert "assigning_others" not in whole.parts
+    assert part.parts["assigning_others"] > 0
+
+
+def test_a_trial_that_sees_nothing_to_learn_is_trained_all_the_same(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard may find no structure in the few texts of a trial where there is some in all of them."""
+    monkeypatch.setattr(auto, "structure", lambda *_: 0.0)
+    model = Coterie(3, encoder=str(tiny_encoder), device="cpu", training=TrainingConfig(batch_size=64, max_epochs=2))
+    found = estimate(model, CORPUS)
+    assert found is not None and model.guard
+    alone = estimate(model.set_params(start="kmeans"), CORPUS)
+    assert alone is not None and found.parts["training"] > 0 and alone.parts["training"] > 0
+    assert any("no structure" in note for note in model.fit(CORPUS).notes_)
 
 
 def test_who_is_quick_needs_none(tiny_encoder: Path) -> None:

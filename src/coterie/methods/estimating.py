@@ -30,11 +30,14 @@ EMBEDDED = {"cpu": 512, "cuda": 20_000}
 CLUSTERED = {"cpu": 2_000, "cuda": 100_000}
 # A parameter that says how long a part goes on alone after the training, whatever the corpus.
 LATER_STEPS, TRIAL_LATER_STEPS = "topic_steps", 20
+# A parameter that lets a method leave the training out where it sees nothing to learn, as in a few texts it may.
+GUARD = "guard"
 # Fewer texts than this are not worth a trial: where a method trains on a CPU, where it does not, and on a GPU, which
 # trains on so many in less than a minute.
 TRAINED_ON_CPU, EMBEDDED_ON_CPU, ON_GPU = 2_000, 10_000, 50_000
-# Reading, describing and writing take about this long a row on any machine.
-SECONDS_A_ROW = 15e-6
+# Reading, describing, writing and the report take about this long a row, as a million of them did
+# (benchmarks/results/speed/whole_job_auto.json).
+SECONDS_A_ROW = 50e-6
 
 
 logger = logging.getLogger(__name__)
@@ -101,11 +104,14 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
     tokenizing, embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
     clustering = trial.clustering_seconds()
     parts = {
-        "tokenizing": n_all * tokenizing,
-        "embedding": n_all * embedding,
+        "tokenizing": n * tokenizing,
+        "embedding": n * embedding,
         "clustering": clustering,
         "reading_and_writing": len(corpus) * SECONDS_A_ROW,
     }
+    if n < n_all:
+        others = _evenly(texts, min(n_all - n, EMBEDDED.get(device, 512)))
+        parts["assigning_others"] = (n_all - n) * trial.assigning_seconds(others)
     if isinstance(method, TrainedMethod):
         # Before and after the training.
         parts["embedding"] += n * embedding
@@ -152,6 +158,8 @@ class _Trial:
         )
         if LATER_STEPS in method.get_params(deep=False):
             method.set_params(**{LATER_STEPS: TRIAL_LATER_STEPS})
+        if GUARD in method.get_params(deep=False):
+            method.set_params(**{GUARD: False})
 
     def embedding_seconds(self, texts: list[str]) -> tuple[float, float]:
         """Of tokenising and of embedding one text among many."""
@@ -162,6 +170,12 @@ class _Trial:
         tokenized = time.perf_counter()
         self._vectors = encoder.encode_tokens(tokens, dtype).cpu().numpy()
         return (tokenized - began) / len(texts), (time.perf_counter() - tokenized) / len(texts)
+
+    def assigning_seconds(self, texts: list[str]) -> float:
+        """Of putting one text among many into a cluster: also of looking again where two are nearly as near."""
+        began = time.perf_counter()
+        self._method.assign(texts)
+        return (time.perf_counter() - began) / len(texts)
 
     def clustering_seconds(self) -> float:
         """Of k-means on all texts to be learned on."""
@@ -178,14 +192,16 @@ class _Trial:
         return (time.perf_counter() - began) * self._n_texts / rows
 
     def training_seconds(self) -> float:
-        """Of all stages at the size of the real corpus, and what follows them."""
+        """Of all stages at the size of the real corpus, and what comes before and after them."""
         trial, real = self._method, self._real
         assert isinstance(trial, TrainedMethod) and isinstance(real, TrainedMethod)
         growth = self._n_texts / self._n_trial
         in_a_step = real.training.batch_size_for(self._n_texts) / self._batch
         drawn_ahead = real.training.fresh_views and drawers_for(trial.encoder_.device, self._n_texts) > 0
         later = real.get_params(deep=False).get(LATER_STEPS)
-        seconds = trial.timings_["head"] * (growth if later is None else later / TRIAL_LATER_STEPS)
+        seconds = trial.timings_.get("head", 0.0) * (growth if later is None else later / TRIAL_LATER_STEPS)
+        # A start that is more than k-means, which is counted apart.
+        seconds += trial.timings_.get("starts", 0.0) * growth
         seconds += trial.history_.recording_seconds
         for cost, steps in zip(trial.history_.costs, trial.planned_steps(self._n_texts, real.training), strict=False):
             last = cost["last_epoch"]

@@ -174,7 +174,7 @@ def _umap(rows: NDArray[np.float32], seed: int, start: Places, follows: bool) ->
         random_state=seed,
         n_jobs=1,  # what a seed asks for; UMAP warns otherwise
         # Its usual steps are so large that groups change their places whatever it starts from.
-        **({"learning_rate": 0.25, "n_epochs": 200} if follows else {}),
+        **({"learning_rate": 0.15, "n_epochs": 200} if follows else {}),
     )
     return model.fit_transform(rows)
 
