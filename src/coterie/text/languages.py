@@ -66,13 +66,13 @@ def cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]
     [None, 'german']
     """
     found: list[str | None] = []
-    spoken: Counter[str] = Counter()
+    spoken: dict[str, float] = {}
     for rows in members:
         looked_at = rows[np.linspace(0, len(rows) - 1, min(len(rows), LOOKED_AT)).astype(np.int64)]
         counts = Counter(filter(None, languages_of([texts[row] for row in looked_at])))
         language, count = counts.most_common(1)[0] if counts else (None, 0)
         found.append(language if 2 * count > len(looked_at) else None)
         for each, times in counts.items():
-            spoken[each] += times * len(rows) / len(looked_at)
-    usual = spoken.most_common(1)[0][0] if spoken else None
+            spoken[each] = spoken.get(each, 0.0) + times * len(rows) / len(looked_at)
+    usual = max(spoken, key=spoken.__getitem__, default=None)
     return [None if language == usual else language for language in found]
