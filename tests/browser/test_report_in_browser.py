@@ -169,6 +169,7 @@ def labelled(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def test_the_map_is_coloured_by_group_or_by_label(page: Page, labelled: Path) -> None:
     assert page.evaluate("document.getElementById('colour-by').hidden")
+    assert page.evaluate("document.getElementById('colour-by').getBoundingClientRect().height") == 0
     page.open(labelled.as_uri())
     assert not page.evaluate("document.getElementById('colour-by').hidden")
     told = [page.evaluate(f"document.querySelectorAll('.mostly')[{at}].innerText") for at in range(4)]

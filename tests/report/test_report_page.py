@@ -108,6 +108,21 @@ def test_it_tells_how_many_texts_were_left_unassigned(content: dict[str, Any]) -
     assert any("5 texts are below the confidence of 0.4" in sentence for sentence in told)
 
 
+@pytest.mark.parametrize(
+    ("stabilities", "told"),
+    [
+        ((0.9, 0.8, 0.76, 0.6), "(stability 75 % or more)."),
+        ((0.9, 0.4, 0.6, None), "(stability 75 % or more), 1 is not (under 50 %): read those with care."),
+    ],
+)
+def test_care_is_asked_for_where_a_group_is_not_found_again(
+    content: dict[str, Any], stabilities: tuple[float | None, ...], told: str
+) -> None:
+    cards = [card | {"stability": each} for card, each in zip(content["clusters"], stabilities, strict=True)]
+    sentences = headline(content | {"clusters": cards})
+    assert [sentence for sentence in sentences if "found again" in sentence][0].endswith(told)
+
+
 def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
     history = json.loads((run_folder / "run.json").read_text(encoding="utf-8"))["history"]["steps"]
     terms = content["curves"]["terms"]

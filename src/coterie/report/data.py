@@ -178,10 +178,10 @@ def headline(content: Mapping[str, Any]) -> list[str]:
     known = [card["stability"] for card in cards if card["stability"] is not None]
     if known:
         stable, shaky = sum(each >= 0.75 for each in known), sum(each < 0.5 for each in known)
+        again = f"Of {len(known)} groups {stable} {'is' if stable == 1 else 'are'} found again when the clustering is "
+        care = f", {shaky} {'is' if shaky == 1 else 'are'} not (under 50 %): read those with care"
         sentences.append(
-            f"Of {len(known)} groups {stable} {'is' if stable == 1 else 'are'} found again when the clustering is "
-            f"repeated on drawn parts of the texts (stability 75 % or more), {shaky} {'is' if shaky == 1 else 'are'} "
-            "not (under 50 %): read those with care."
+            f"{again}repeated on drawn parts of the texts (stability 75 % or more){care if shaky else ''}."
         )
     estimate = content["coverage"][0].get("expected")
     if content["calibrated"] and estimate is not None:
