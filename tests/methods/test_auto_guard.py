@@ -92,3 +92,14 @@ def test_it_is_told_whether_training_helped(words: float) -> None:
     assert "helped" in told(start, trained) and "did not help" not in told(start, trained)
     for sentence in (told(start, start), told(start, trained)):
         assert "nan" not in sentence.lower().split()
+
+
+def test_a_sign_that_fell_is_not_passed_over() -> None:
+    start = _kept("start", 0.8, 0.6, 0.5)
+    assert "helped by the label-free signs" in told(start, _kept("round 1", 0.8, 0.66, 0.52))
+    for trained in (
+        _kept("round 1", 0.76, 0.66, 0.52),
+        _kept("round 1", 0.9, 0.59, 0.6),
+        _kept("round 1", 0.9, 0.6, 0.4),
+    ):
+        assert "helped on balance by the label-free signs" in told(start, trained)

@@ -120,7 +120,7 @@ def test_care_is_asked_for_where_a_group_is_not_found_again(
 ) -> None:
     cards = [card | {"stability": each} for card, each in zip(content["clusters"], stabilities, strict=True)]
     sentences = headline(content | {"clusters": cards})
-    assert [sentence for sentence in sentences if "found again" in sentence][0].endswith(told)
+    assert next(sentence for sentence in sentences if "found again" in sentence).endswith(told)
 
 
 def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:

@@ -76,4 +76,9 @@ def told(start: Kept, best: Kept) -> str:
             f"texts with words in common {start.words:.3f} before, {best.words:.3f} after",
             f"words told by their cluster {start.told:.3f} before, {best.told:.3f} after",
         ]
-    return f"fine-tuning helped by the label-free signs ({'; '.join(parts)}): the partition of {best.name} is returned"
+    # A NaN is no fall.
+    fell = any(getattr(best, sign) < getattr(start, sign) for sign in ("neighbours", "words", "told"))
+    helped = "helped on balance" if fell else "helped"
+    return (
+        f"fine-tuning {helped} by the label-free signs ({'; '.join(parts)}): the partition of {best.name} is returned"
+    )
