@@ -20,8 +20,8 @@ from coterie.benchmark.rows import COMMON, PROTOCOL, ROWS, Row, find_row, find_r
 from coterie.benchmark.sets import SETS, Loaded, find_set
 from coterie.benchmark.source import source_digest
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import TABLES, TableSpec, build_table, find_table
-from coterie.errors import SettingError
+from coterie.benchmark.tables import TABLES, TableSpec, build_table, find_table, found_table
+from coterie.errors import InputError, SettingError
 from coterie.methods.building import build_method
 from coterie.methods.registry import METHODS
 
@@ -203,3 +203,22 @@ def test_the_digest_follows_the_code_a_method_imports(tmp_path: Path, monkeypatc
     assert source_digest("coterie.own") == before
     (tmp_path / "deep.py").write_text("x = 2\n", encoding="utf-8")
     assert source_digest("coterie.own") != before
+
+
+def test_a_table_of_whatever_was_run(tmp_path: Path) -> None:
+    _stored(tmp_path, "tfidf", 0, 30.0)
+    _stored(tmp_path, "sccl", 0, 70.0)
+    _stored(tmp_path, "sccl", 1, 72.0)
+    store = Store(tmp_path)
+    spec = found_table(store)
+    assert (spec.rows, spec.sets) == (("tfidf", "sccl"), ("tweet",))
+    shown = as_markdown(build_table(spec, store, None), legend=False)
+    assert "| SCCL | 71.0 ± 1.4" in shown and "| TF-IDF (1,500) + k-means | 30.0" in shown
+    assert "--table found" not in shown and "The first cell again" in shown
+
+
+def test_a_folder_that_is_not_there_is_no_empty_table(tmp_path: Path) -> None:
+    from coterie.cli.benchmark import table
+
+    with pytest.raises(InputError, match=r"there is no folder .*nowhere"):
+        table("1", "md", False, tmp_path / "nowhere")

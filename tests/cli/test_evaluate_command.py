@@ -86,6 +86,21 @@ def test_the_table_shows_the_same_in_percent(assignments: Path, tmp_path: Path) 
     assert "in no cluster 2" in outcome.words
     assert "rows without a label, left out 3" in outcome.words
     assert "clusters with texts 3" in outcome.words
+    assert "labels 3" in outcome.words
+    assert "Accuracy matches" not in outcome.out  # there is a label for every cluster
+    inside = [place for place, cluster in enumerate(CLUSTERS) if cluster >= 0]
+    alone = evaluate([blanks[place] for place in inside], [CLUSTERS[place] for place in inside])
+    assert f"of the rows in a cluster: accuracy {100 * alone.accuracy:.1f}" in outcome.words
+    assert f"of the rows in a cluster: purity {100 * alone.purity:.1f}" in outcome.words
+
+
+def test_clusters_without_a_label_of_their_own_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("cluster\n0\n0\n1\n2\n3\n")
+    (tmp_path / "l.csv").write_text("label\nx\nx\nx\ny\ny\n")
+    outcome = done("evaluate", tmp_path / "a.csv", "--labels", tmp_path / "l.csv")
+    assert "labels 2" in outcome.words
+    assert "2 of 4 clusters have none and count as wrong" in outcome.words
+    assert "of the rows in a cluster" not in outcome.words
 
 
 def test_rows_are_matched_by_id(assignments: Path, tmp_path: Path) -> None:

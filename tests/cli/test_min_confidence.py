@@ -44,6 +44,12 @@ def test_weak_texts_stay_unassigned_and_the_rest_is_as_without(texts_csv: Path, 
     assert "best_guess" not in read_header(tmp_path / "all" / "assignments.csv")
 
 
+def test_it_is_told_where_no_text_is_weak(texts_csv: Path, tmp_path: Path) -> None:
+    assert "No row is below a confidence of 1e-06: all are assigned." in _fit(
+        texts_csv, tmp_path / "run", "--min-confidence", 0.000001
+    )
+
+
 def test_predict_abstains_too(texts_csv: Path, tmp_path: Path) -> None:
     _fit(texts_csv, tmp_path / "run")
     done("predict", tmp_path / "run", texts_csv, "-o", tmp_path / "out.csv", "--min-confidence", 1.0)

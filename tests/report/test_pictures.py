@@ -24,6 +24,7 @@ from coterie.report.pictures import (
     Curve,
     CurvePicture,
     MapPicture,
+    Points,
     TablePicture,
     lines_of_marks,
     picture_of,
@@ -56,6 +57,20 @@ def test_a_map_has_every_text_with_its_cluster(shown: Shown) -> None:
     assert {each.get_text() for each in figure.axes[0].texts} <= set(panel.names)
     drawn = plotly_figure(picture)
     assert sum(len(trace.x) for trace in drawn.data) == len(shown.texts)
+
+
+def test_names_on_a_map_do_not_stand_on_each_other(tmp_path: Path) -> None:
+    """Also where their groups have the same middle."""
+    places = np.random.default_rng(0).normal(size=(60, 2)) * np.array([5.0, 0.01])
+    panel = Points("alike", places, np.arange(60) % 4, tuple(f"A rather long name, {place}" for place in range(4)))
+    figure = Figure(layout="constrained")
+    FigureCanvasAgg(figure)
+    figure_of(MapPicture("names", (panel,)), figure)
+    figure.draw_without_rendering()
+    boxes = [name.get_window_extent() for name in figure.axes[0].texts]
+    assert len(boxes) == 4
+    # Laid out anew, they may touch by a hair.
+    assert not any(one.shrunk(0.9, 0.9).overlaps(other.shrunk(0.9, 0.9)) for one, other in combinations(boxes, 2))
 
 
 def test_runs_side_by_side_show_the_same_texts(run_folder: Path, shown: Shown) -> None:

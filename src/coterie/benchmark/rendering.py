@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable
 
 from coterie.benchmark.sets import find_set
-from coterie.benchmark.tables import Cell, Table
+from coterie.benchmark.tables import FOUND, Cell, Table
 
 MEASURES = {
     "accuracy": "ACC",
@@ -57,10 +57,9 @@ def as_markdown(table: Table, legend: bool = True, heading: str = "##") -> str:
         )
     if table.lines:
         first = table.cells[table.lines[0].key, table.spec.sets[0], table.spec.measures[0]]
-        parts.append(
-            f"The first cell again: `{first.command}`, the others likewise; what is missing here: "
-            f"`coterie benchmark run --table {table.spec.name}`."
-        )
+        rest = f"; what is missing here: `coterie benchmark run --table {table.spec.name}`"
+        again = f"The first cell again: `{first.command}`, the others likewise"
+        parts.append(f"{again}{'' if table.spec.name == FOUND else rest}.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -156,36 +156,50 @@ def status(
     for job in missing:
         rows.setdefault(job.row.name, {}).setdefault(job.chosen.name, []).append(job.seed)
     typer.echo(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
+    into = "" if out == RESULTS else f" --out {out}"
     if any(job.trace for job in wanted) and rows:  # by its name: more is kept of such runs
         lacking_seeds = sorted({job.seed for job in missing})
         of = f"--figure {figure}" if figure is not None else f"--table {table}"
-        typer.echo(f"missing: coterie benchmark run {of} --seeds {','.join(map(str, lacking_seeds))}")
+        typer.echo(f"missing: coterie benchmark run {of} --seeds {','.join(map(str, lacking_seeds))}{into}")
         return
     for row, sets in rows.items():
         for dataset, lacking in sets.items():
             told = ",".join(map(str, lacking))
-            typer.echo(f"missing: coterie benchmark run --methods {row} --datasets {dataset} --seeds {told}")
+            typer.echo(f"missing: coterie benchmark run --methods {row} --datasets {dataset} --seeds {told}{into}")
 
 
 @app.command("table")
 def table(
-    name: Annotated[str, typer.Argument(help="Such as 1; `list` tells of all.")] = "1",
+    name: Annotated[str, typer.Argument(help="Such as 1; `found` for whatever was run; `list` tells of all.")] = "1",
     form: Annotated[str, typer.Option("--format", "-f", help="md, csv or html.")] = "md",
     marks: Annotated[bool, typer.Option("--marks/--no-marks", help="Compare with the frozen encoder.")] = True,
     out: Results = RESULTS,
 ) -> None:
-    """A table of what was measured, beside what the papers report."""
+    """A table of what was measured, beside what the papers report.
+
+    **Examples**
+
+    `coterie benchmark table found --out try`  (the rows and sets that were run into the folder try)
+
+    `coterie benchmark table 1`
+    """
     from coterie.benchmark.marks import p_values
     from coterie.benchmark.rendering import FORMATS
     from coterie.benchmark.store import Store
-    from coterie.benchmark.tables import all_tables, build_table, find_table
+    from coterie.benchmark.tables import FOUND, FOUND_TITLE, all_tables, build_table, find_table, found_table
     from coterie.checks import check_choice
+    from coterie.errors import InputError
 
     if name == "list":
-        _tell_names((each.name, each.title) for each in all_tables())
+        _tell_names([*((each.name, each.title) for each in all_tables()), (FOUND, FOUND_TITLE)])
         return
     check_choice("--format", form, tuple(FORMATS))
-    spec, store = find_table(name), Store(out)
+    if not out.is_dir():
+        raise InputError(
+            f"there is no folder {out}: go to a clone of the project, or name a folder of results by --out"
+        )
+    store = Store(out)
+    spec = found_table(store) if name == FOUND else find_table(name)
     found = p_values(spec, store, lambda told: typer.echo(told, err=True)) if marks else None
     typer.echo(FORMATS[form](build_table(spec, store, found)), nl=False)
 

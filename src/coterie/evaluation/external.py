@@ -35,6 +35,8 @@ class Scores:
     purity: float
     n_clusters: int
     """Clusters that hold at least one scored row."""
+    n_labels: int
+    """Labels that occur."""
     n_rows: int
     """Rows scored."""
     n_unassigned: int
@@ -109,6 +111,7 @@ def evaluate(labels_true: Labels, labels_pred: Labels) -> Scores:
         ari=table.ari(counts),
         purity=table.purity(counts),
         n_clusters=table.n_clusters,
+        n_labels=len(np.unique(true_codes)),
         n_rows=len(labelled),
         n_unassigned=int(np.count_nonzero(pred_codes == UNASSIGNED)),
         n_without_label=len(true) - len(labelled),

@@ -315,7 +315,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             agreement = float(counts[labels == places.nearest(order)].sum() / counts.sum())
             self.predict_agreement_ = agreement
             outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
-            self._note(f"predict assigns to the nearest centroid, which compared with labels_ {outcome}")
+            self._note(f"predict goes by the nearest mean of a cluster, and for the texts learned on {outcome}")
 
     def _place_others(
         self, sample: Sample, placer: Placer, places: Places, vectors: NDArray[np.float32] | None

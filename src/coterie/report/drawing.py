@@ -24,10 +24,14 @@ from coterie.report.pictures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 ENDINGS = (".png", ".svg", ".html")
 # Groups that are named on a map, the largest.
 MOST_NAMED = 40
+# How many lines a name may move up or down to stand on no other.
+MOST_LINES = 6
+POINTS_AN_INCH = 72
 # How much of a panel's height the name of a stage takes.
 MARK_HEIGHT = 0.4
 # A table with more cells shows colours alone.
@@ -94,15 +98,39 @@ def _draw_maps(picture: MapPicture, figure: Figure) -> None:
         size = float(np.clip(9_000 / max(1, len(panel.places)), 1.5, 14))
         axes.scatter(*panel.places.T, c=colors[panel.groups], s=size, linewidths=0)
         if len(picture.panels) == 1:
-            _name_groups(axes, panel)
+            _name_groups(figure, axes, panel)
 
 
-def _name_groups(axes: Axes, panel: Points) -> None:
+def _name_groups(figure: Figure, axes: Axes, panel: Points) -> None:
+    """The names in the middle of their groups, the largest first; one that would stand on another moves up or down."""
     from matplotlib.patheffects import withStroke
 
-    for group, middle in _middles(panel):
-        name = axes.annotate(_plain(panel.names[group]), middle, ha="center", va="center", fontsize=7, weight="bold")
-        name.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
+    names = [
+        axes.annotate(
+            _plain(panel.names[group]),
+            middle,
+            xytext=(0, 0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=7,
+            weight="bold",
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )
+        for group, middle in _middles(panel)
+    ]
+    figure.draw_without_rendering()  # where they stand is known once the page is laid out
+    taken: list[Bbox] = []
+    for name in names:
+        box = name.get_window_extent()
+        ways = [0, *(side * line for line in range(1, MOST_LINES) for side in (1, -1))]
+        places = [box.translated(0, way * box.height) for way in ways]
+        way, place = next(
+            (each for each in zip(ways, places, strict=True) if not any(each[1].overlaps(other) for other in taken)),
+            (0, box),
+        )
+        name.xyann = (0, way * box.height * POINTS_AN_INCH / figure.dpi)
+        taken.append(place)
 
 
 def _middles(panel: Points) -> list[tuple[int, tuple[float, float]]]:
