@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import coterie.benchmark.marks as marks
+from coterie.benchmark.found import found_table
 from coterie.benchmark.marks import p_values
 from coterie.benchmark.partitions import write_partitions
 from coterie.benchmark.published import published_figures
@@ -20,7 +21,7 @@ from coterie.benchmark.rows import COMMON, PROTOCOL, ROWS, Row, find_row, find_r
 from coterie.benchmark.sets import SETS, Loaded, find_set
 from coterie.benchmark.source import source_digest
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import TABLES, TableSpec, build_table, find_table, found_table
+from coterie.benchmark.tables import TABLES, TableSpec, build_table, find_table
 from coterie.errors import InputError, SettingError
 from coterie.methods.building import build_method
 from coterie.methods.registry import METHODS

@@ -7,8 +7,9 @@ import html
 import io
 from collections.abc import Callable
 
+from coterie.benchmark.found import FOUND
 from coterie.benchmark.sets import find_set
-from coterie.benchmark.tables import FOUND, Cell, Table
+from coterie.benchmark.tables import Cell, Table
 
 MEASURES = {
     "accuracy": "ACC",

@@ -9,8 +9,8 @@ from typing import Any
 
 from coterie.benchmark.partitions import ON
 from coterie.benchmark.published import Published, published_figures
-from coterie.benchmark.rows import ROWS, Row, all_rows, find_row
-from coterie.benchmark.sets import EIGHT_SHORT, IMBALANCES, SETS, WRONG_K, find_set
+from coterie.benchmark.rows import ROWS, Row, find_row
+from coterie.benchmark.sets import EIGHT_SHORT, IMBALANCES, WRONG_K, find_set
 from coterie.benchmark.store import Job, Store
 from coterie.errors import SettingError
 
@@ -20,8 +20,6 @@ FROZEN = "frozen-kmeans"
 TRAINED = ("sccl", "aecl", "deccrl", "clusterbert", "uftc")
 # The answer that is printed, and that for texts kept from the fit.
 FINAL, HELD_OUT = "final", "held_out"
-# The table of whatever a store holds.
-FOUND, FOUND_TITLE = "found", "Whatever was run"
 # Before the name of a stage whose end is shown.
 AT = "at_"
 ORACLE = "oracle"
@@ -141,19 +139,6 @@ def all_tables() -> tuple[TableSpec, ...]:
     from coterie.benchmark.papers import PAPERS
 
     return (*TABLES, *(spec for paper in PAPERS for spec in paper.TABLES))
-
-
-def found_table(store: Store) -> TableSpec:
-    """A table of whatever was run: the rows and sets of which the store has results."""
-    records = store.records().values()
-    rows, sets = {each["row"] for each in records}, {each["dataset"] for each in records}
-    return TableSpec(
-        FOUND,
-        FOUND_TITLE,
-        tuple(each.name for each in SETS if each.name in sets),
-        ("accuracy", "nmi", "ari"),
-        rows=tuple(row.name for row in all_rows() if row.name in rows),
-    )
 
 
 def find_table(name: str) -> TableSpec:

@@ -183,10 +183,11 @@ def table(
 
     `coterie benchmark table 1`
     """
+    from coterie.benchmark.found import FOUND, FOUND_TITLE, found_table
     from coterie.benchmark.marks import p_values
     from coterie.benchmark.rendering import FORMATS
     from coterie.benchmark.store import Store
-    from coterie.benchmark.tables import FOUND, FOUND_TITLE, all_tables, build_table, find_table, found_table
+    from coterie.benchmark.tables import all_tables, build_table, find_table
     from coterie.checks import check_choice
     from coterie.errors import InputError
 
