@@ -22,9 +22,9 @@ from choose_k import TUNING
 from coterie import __version__
 from coterie.benchmark.sets import find_set, load_set
 from coterie.encoders.device import usable_cores
-from coterie.evaluation.external import evaluate
-from coterie.methods.auto import Coterie
+from coterie.methods.auto.method import Coterie
 from coterie.methods.building import build_method
+from coterie.metrics.external.scores import evaluate
 from coterie.text.corpus import as_corpus
 
 

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT, find_set, load_set
-from coterie.calibration import Calibration, calibrate, calibrate_model
-from coterie.calibration.calibration import INTERCEPT, SAMPLE, WEIGHTS
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.frozen import FrozenEncoder
 from coterie.methods.registry import find_method
+from coterie.runs.calibration import Calibration, calibrate, calibrate_model
+from coterie.runs.calibration.calibration import INTERCEPT, SAMPLE, WEIGHTS
 from coterie.text.corpus import Corpus, as_corpus
 
 BINS = 10

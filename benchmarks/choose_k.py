@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT, find_set, load_set
-from coterie.choosing.choice import LOOKED_AT, NEARLY, WEIGHTS, Candidate, choose_k
 from coterie.clustering.kmeans import kmeans
 from coterie.encoders.device import resolve_device
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
-from coterie.evaluation.external import evaluate
-from coterie.methods.sampling import draw_sample
+from coterie.metrics.external.scores import evaluate
+from coterie.selection.choose_k import LOOKED_AT, NEARLY, WEIGHTS, Candidate, choose_k
 from coterie.text.corpus import Corpus, as_corpus
+from coterie.text.sampling import draw_sample
 
 TUNING = ("support", "atis", "snips", "banking77", "twentynews_subject", "dblp")
 # Parts of them: so many classes, drawn by a seed.

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from coterie import SCCL, TrainingConfig, __version__, load_dataset
-from coterie.evaluation.external import evaluate
+from coterie.metrics.external.scores import evaluate
 
 DATASET = "stackoverflow"
 PAPER_TRAINING = TrainingConfig(

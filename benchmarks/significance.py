@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from coterie import __version__
-from coterie.evaluation.significance import paired_bootstrap
+from coterie.metrics.external.significance import paired_bootstrap
 
 CLASSES = 4
 WRONG, SPREAD = 0.3, 0.05

@@ -25,9 +25,9 @@ from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT
 from coterie.encoders.device import resolve_device
 from coterie.encoders.weights import DEFAULT_MODEL
-from coterie.evaluation.external import evaluate
-from coterie.starts import choose_start
-from coterie.starts.choice import SIGNS, Judged
+from coterie.metrics.external.scores import evaluate
+from coterie.selection import choose_start
+from coterie.selection.choose_start import SIGNS, Judged
 from coterie.text.corpus import Corpus
 
 

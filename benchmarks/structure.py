@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from coterie import __version__
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
-from coterie.starts.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
+from coterie.selection.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
 
 MOST, DRAWS = 1_500, (200, 100)
 MESSAGE = "my parcel is late and nobody at the depot can tell me when the courier will bring it to my door"
@@ -71,7 +71,7 @@ def main() -> None:
     ):
         add(name, encoder.encode(list(dict.fromkeys(texts))), 4)
     content = {
-        "what": "structure and likeness of texts without labels (coterie.starts.structure)",
+        "what": "structure and likeness of texts without labels (coterie.selection.structure)",
         "date": datetime.now(UTC).date().isoformat(),
         "code_version": __version__,
         "encoder": DEFAULT_MODEL,

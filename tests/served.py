@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import uvicorn
 
-from coterie.app.explored import Explored
 from coterie.app.server import explorer
+from coterie.app.session import Explored
 from coterie.cli.explore import listen
 
 

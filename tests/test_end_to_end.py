@@ -14,7 +14,7 @@ from coterie import SCCL, FrozenEncoder, TfIdf, TrainingConfig, describe_cluster
 from coterie.cli.demo import DEMO_CLUSTERS
 from coterie.datasets.loading import find_dataset
 from coterie.encoders.weights import PACKAGED_MODEL_MODULE, find_weights
-from coterie.evaluation import accuracy
+from coterie.metrics.external import accuracy
 
 needs_weights = pytest.mark.skipif(
     importlib.util.find_spec(PACKAGED_MODEL_MODULE) is None,

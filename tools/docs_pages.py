@@ -20,7 +20,7 @@ from docstring_markdown import Docstring, examples, inline, prose, table
 import coterie
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.contrastive import ContrastiveMethod
-from coterie.methods.encoding import EncoderMethod
+from coterie.methods.encoder_method import EncoderMethod
 from coterie.methods.registry import METHODS, MethodInfo
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,15 +62,15 @@ PICTURES = (
     'labels = coterie.load_dataset("support").labels\n'
     'coterie.plot("run", "confusion", "confusion.png", labels=labels)\n'
     "```",
-    "To put a picture into a figure of your own, take its data: `coterie.report.pictures.picture_of` makes it, and "
-    "`coterie.report.drawing.figure_of` draws it into any empty matplotlib figure.",
+    "To put a plot into a figure of your own, take its data: `coterie.report.plots.pictures.picture_of` makes it, "
+    "and `coterie.report.plots.matplotlib_plots.figure_of` draws it into any empty matplotlib figure.",
     "```python\n"
     "from pathlib import Path\n\n"
     "from matplotlib.figure import Figure\n\n"
-    "from coterie.report.drawing import figure_of\n"
-    "from coterie.report.pictures import picture_of\n"
-    "from coterie.report.run import read_run\n"
-    "from coterie.report.shown import Shown\n\n"
+    "from coterie.report.plots.matplotlib_plots import figure_of\n"
+    "from coterie.report.plots.pictures import picture_of\n"
+    "from coterie.runs.saved_run import read_run\n"
+    "from coterie.report.report_model import Shown\n\n"
     'picture = picture_of([Shown(read_run(Path("run")))], "sizes")\n'
     'figure = Figure(layout="constrained")\n'
     "figure_of(picture, figure)\n"

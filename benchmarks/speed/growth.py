@@ -50,7 +50,7 @@ def main() -> None:
 
 def one(n_texts: int, n_clusters: int, method: str, device: str) -> dict[str, Any]:
     from coterie.methods.building import build_method
-    from coterie.methods.estimating import estimate
+    from coterie.methods.cost_estimate import estimate
     from coterie.text.corpus import as_corpus
 
     texts = made_titles(n_texts)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import grouped_texts
 
-from coterie.app.changing import edit_of
-from coterie.app.explored import Explored, Wanted
+from coterie.app.assign_texts import place
+from coterie.app.edit_requests import edit_of
 from coterie.app.exporting import export
-from coterie.app.placing import place
+from coterie.app.session import Explored, Wanted
 from coterie.cli.fit import fit
 from coterie.errors import InputError
 

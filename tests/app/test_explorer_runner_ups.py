@@ -13,11 +13,11 @@ from served import Served
 from synthetic_run import write_run
 
 from coterie.app import exporting
-from coterie.app.changing import edit_of
-from coterie.app.explored import Explored, Wanted
+from coterie.app.assign_texts import place
+from coterie.app.edit_requests import edit_of
 from coterie.app.exporting import export
-from coterie.app.placing import place
 from coterie.app.runner_ups import next_of_rows
+from coterie.app.session import Explored, Wanted
 from coterie.cli.fit import fit
 from coterie.clustering.kmeans import centroids
 

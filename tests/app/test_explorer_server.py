@@ -17,8 +17,8 @@ from made_run import NASTY
 from served import Served
 
 from coterie.cli.predict import predict
-from coterie.edits.kinds import Edit
-from coterie.edits.log import EditLog
+from coterie.runs.edits.kinds import Edit
+from coterie.runs.edits.log import EditLog
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_no_other_file_can_be_read(served: Served, path: str) -> None:
 
 
 def test_a_run_without_a_map_gets_one(run: Path) -> None:
-    from coterie.app.explored import Explored
+    from coterie.app.session import Explored
 
     (run / "map.safetensors").unlink()
     explored = Explored(run, device="cpu")

@@ -11,9 +11,9 @@ import pytest
 from served import Served
 from synthetic_run import write_run
 
-from coterie.app import changing
-from coterie.app.changing import edit_of
-from coterie.app.explored import EMBEDDED_AT_A_TIME, Explored
+from coterie.app import edit_requests as changing
+from coterie.app.edit_requests import edit_of
+from coterie.app.session import EMBEDDED_AT_A_TIME, Explored
 from coterie.app.splitting import find_parts
 from coterie.clustering.assignment import squared_distances
 from coterie.errors import InputError

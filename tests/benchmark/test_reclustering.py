@@ -22,8 +22,8 @@ from coterie.benchmark.runner import expected_seconds, run_jobs
 from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.store import Job, Store
 from coterie.benchmark.tables import TableSpec, build_table
-from coterie.evaluation.external import ari
 from coterie.methods.baselines.idec import IDEC
+from coterie.metrics.external.scores import ari
 from coterie.text.corpus import Corpus, as_corpus
 
 TEXTS, NAMES = grouped_texts(60)

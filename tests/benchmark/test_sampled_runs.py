@@ -14,8 +14,8 @@ from coterie.benchmark import worker
 from coterie.benchmark.partitions import read_partitions
 from coterie.benchmark.scoring import epochs_of, score, scores_of
 from coterie.benchmark.sets import Loaded, find_set, load_set
-from coterie.methods.sampling import by_row, learned_places
 from coterie.text.corpus import as_corpus
+from coterie.text.sampling import by_row, learned_places
 
 LEARNED = 200
 

@@ -9,7 +9,7 @@ from chromium import Page, chromium
 from conftest import grouped_texts
 
 from coterie.cli.fit import fit
-from coterie.report.language_names import KnownNames
+from coterie.describe.language_model_names import KnownNames
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
 

@@ -176,8 +176,8 @@ def test_paste(page: Page) -> None:
 
 
 def test_a_refusal_is_told_and_what_happened_elsewhere_is_shown(page: Page, run: Path) -> None:
-    from coterie.edits.kinds import Edit
-    from coterie.edits.log import EditLog
+    from coterie.runs.edits.kinds import Edit
+    from coterie.runs.edits.log import EditLog
 
     EditLog(run).append(Edit("rename", [0], name="From elsewhere"), seen=0)
     page.click("#groups li:nth-child(2) button")

@@ -13,9 +13,9 @@ from chromium import Page, chromium
 from made_run import NASTY
 
 from coterie.cli.report import labels_of, write_report
-from coterie.report.data import packed
-from coterie.report.page_json import script_json
-from coterie.report.run import read_run
+from coterie.report.html.content import packed
+from coterie.report.html.page_json import script_json
+from coterie.runs.saved_run import read_run
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
 

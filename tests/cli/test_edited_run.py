@@ -13,12 +13,12 @@ from chat_server import ChatServer, says
 from command_line import column, done, read_json, read_rows, tree, write_csv
 from conftest import grouped_texts
 
-from coterie.app.changing import edit_of
-from coterie.app.explored import Explored
-from coterie.report.pictures import BarPicture, TablePicture, picture_of
-from coterie.report.rendering import content_of
-from coterie.report.run import read_run
-from coterie.report.shown import Shown
+from coterie.app.edit_requests import edit_of
+from coterie.app.session import Explored
+from coterie.report.html.rendering import content_of
+from coterie.report.plots.pictures import BarPicture, TablePicture, picture_of
+from coterie.report.report_model import Shown
+from coterie.runs.saved_run import read_run
 
 TEXTS, GROUPS = grouped_texts(60)
 FITTED = ("assignments.csv", "clusters.json", "run.json")

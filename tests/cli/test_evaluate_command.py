@@ -23,11 +23,11 @@ from command_line import (
 )
 from conftest import grouped_texts
 
-from coterie.evaluation.attention import corpus_attention
-from coterie.evaluation.external import evaluate
-from coterie.evaluation.pairs import KINDS
-from coterie.evaluation.snapshots import read_snapshots
 from coterie.methods.persistence import load
+from coterie.metrics.external.attention import corpus_attention
+from coterie.metrics.external.pairs import KINDS
+from coterie.metrics.external.scores import evaluate
+from coterie.metrics.external.snapshots import read_snapshots
 
 TEXTS, GROUPS = grouped_texts(30)
 # Mostly the groups, with mistakes and two rows in no cluster.

@@ -74,7 +74,7 @@ def test_what_is_refused(texts_csv: Path, tiny_encoder: Path, tmp_path: Path) ->
 
 
 def test_the_report_shows_why(texts_csv: Path, tmp_path: Path) -> None:
-    from coterie.report.rendering import content_of
+    from coterie.report.html.rendering import content_of
 
     given = ("fit", texts_csv, "-m", "tfidf", "-q", "--report", "-o")
     done(*given, tmp_path / "run", "-k", "auto", "--k-range", "3-6")

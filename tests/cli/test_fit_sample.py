@@ -12,9 +12,9 @@ from command_line import column, done, read_json, refusal, write_csv
 from conftest import grouped_texts
 
 from coterie import Corpus
-from coterie.cli import run_folder
-from coterie.cli.run_folder import AssignmentWriter
-from coterie.evaluation.snapshots import read_snapshots
+from coterie.metrics.external.snapshots import read_snapshots
+from coterie.runs import folder as run_folder
+from coterie.runs.folder import AssignmentWriter
 
 TEXTS = grouped_texts(60)[0]
 

@@ -67,7 +67,7 @@ def test_a_run_with_unassigned_texts_can_be_shown_and_a_column_of_that_name_is_k
     assert header[-1] == "best_guess_input"
     assert column(tmp_path / "run" / "assignments.csv", "best_guess_input")[0] == "g0"
     done("report", tmp_path / "run", "--by", "best_guess")
-    from coterie.app.explored import Explored
+    from coterie.app.session import Explored
 
     explored = Explored(tmp_path / "run")
     guesses = column(tmp_path / "run" / "assignments.csv", "best_guess")

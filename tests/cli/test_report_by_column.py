@@ -10,7 +10,7 @@ import pytest
 from command_line import column, done, read_json, refusal, tree, write_csv, write_parquet
 from conftest import grouped_texts
 
-from coterie.report.rendering import content_of
+from coterie.report.html.rendering import content_of
 
 TEXTS, GROUPS = grouped_texts(36)
 N = len(TEXTS)

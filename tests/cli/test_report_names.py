@@ -14,7 +14,7 @@ from chat_server import ChatServer, Reply, Request, fails, says
 from command_line import coterie, done, read_json, refusal, tree, write_csv
 from conftest import grouped_texts
 
-from coterie.report.rendering import content_of
+from coterie.report.html.rendering import content_of
 
 TEXTS, _ = grouped_texts(36)
 KEY = "sk-very-secret-0123456789"

@@ -107,7 +107,7 @@ def test_an_output_that_cannot_be_made_is_refused_before_any_work(
 
 
 CRASHES = {
-    "describing": "coterie.report.content.describe_clusters",
+    "describing": "coterie.describe.clusters.describe_clusters",
     "saving": "coterie.methods.base.ClusteringMethod.save_pretrained",
     "writing JSON": "coterie.files.write_json",
     "putting in place": "coterie.files.os.replace",

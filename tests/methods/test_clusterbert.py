@@ -18,7 +18,7 @@ from conftest import grouped_texts
 from reference import clusterbert_oracle as oracle
 
 import coterie
-import coterie.methods.training as training_module
+import coterie.methods.trained as training_module
 import coterie.training.trainer as trainer_module
 from coterie import ClusterBERT, FrozenEncoder, TrainingConfig
 from coterie.clustering.assignment import align_labels

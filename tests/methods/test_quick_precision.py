@@ -12,7 +12,8 @@ from conftest import grouped_texts
 
 from coterie import AECL, SCCL, FrozenEncoder, TrainingConfig
 from coterie.clustering.assignment import squared_distances, within_noise
-from coterie.methods import encoding, placing
+from coterie.methods import assignment as placing
+from coterie.methods import encoder_method as encoding
 
 TEXTS = grouped_texts(90)[0]
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from conftest import grouped_texts
 
-import coterie.methods.training as training_module
+import coterie.methods.trained as training_module
 import coterie.training.trainer as trainer_module
 from coterie import SCCL, FrozenEncoder, TrainingConfig
 from coterie.clustering.assignment import align_labels, squared_distances

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.report.data import build_report
-from coterie.report.rendering import render_report
-from coterie.report.run import Run
+from coterie.report.html.content import build_report
+from coterie.report.html.rendering import render_report
+from coterie.runs.saved_run import Run
 from coterie.text.corpus import as_corpus
 
 N_TEXTS, LARGEST = 20_000, 8_000_000

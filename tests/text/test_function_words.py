@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import grouped_texts
 
-from coterie.report.keywords import cluster_keywords
+from coterie.describe.keywords import cluster_keywords
 from coterie.text.function_words import OTHER_LANGUAGES, english_function_words, markers
 
 TEXTS = {

@@ -27,7 +27,7 @@ from coterie.text.augmentation.composition import Composition
 from coterie.text.augmentation.eda import EDA
 from coterie.text.augmentation.random_swap import RandomSwap
 from coterie.text.augmentation.word_deletion import WordDeletion
-from coterie.training import drawing
+from coterie.training import view_worker_pool as drawing
 from coterie.training.views import Views
 
 SECONDS = 60.0  # more than a busy machine takes for anything here

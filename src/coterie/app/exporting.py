@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.app.explored import Explored
 from coterie.app.runner_ups import is_cheap, next_of_rows
-from coterie.edits.replay import Edited
+from coterie.app.session import Explored
 from coterie.errors import InputError
-from coterie.report.run import BEST_GUESS
+from coterie.runs.edits.replay import Edited
+from coterie.runs.saved_run import BEST_GUESS
 
 MEDIA = {
     "csv": "text/csv; charset=utf-8",

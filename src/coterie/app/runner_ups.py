@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.app.explored import EMBEDDED_AT_A_TIME, Explored
-from coterie.edits.replay import Edited
-from coterie.report.neighbours import as_dense, cluster_means, runner_ups
+from coterie.app.session import EMBEDDED_AT_A_TIME, Explored
+from coterie.describe.geometry import as_dense, cluster_means, runner_ups
+from coterie.runs.edits.replay import Edited
 
 
 def next_of_rows(explored: Explored, state: Edited, rows: NDArray[np.int64]) -> NDArray[np.int64]:

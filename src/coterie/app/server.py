@@ -13,13 +13,13 @@ import numpy as np
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
-from coterie.app.changing import edit_of
-from coterie.app.explored import PAGE, Explored, Wanted
+from coterie.app.assign_texts import place
+from coterie.app.edit_requests import edit_of
 from coterie.app.exporting import MEDIA, export
-from coterie.app.placing import place
 from coterie.app.runner_ups import next_of_rows
-from coterie.edits.log import ChangedElsewhereError
+from coterie.app.session import PAGE, Explored, Wanted
 from coterie.errors import CoterieError, InputError
+from coterie.runs.edits.log import ChangedElsewhereError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # What is sent to be read at most: a hundred long texts.
@@ -30,8 +30,8 @@ PAGES = {
     "/": ("coterie.app", "explorer.html", "text/html; charset=utf-8"),
     "/explorer.js": ("coterie.app", "explorer.js", "text/javascript; charset=utf-8"),
     "/explorer.css": ("coterie.app", "explorer.css", "text/css; charset=utf-8"),
-    "/map.js": ("coterie.report", "map.js", "text/javascript; charset=utf-8"),
-    "/report.css": ("coterie.report", "report.css", "text/css; charset=utf-8"),
+    "/map.js": ("coterie.report.html", "map.js", "text/javascript; charset=utf-8"),
+    "/report.css": ("coterie.report.html", "report.css", "text/css; charset=utf-8"),
 }
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; form-action 'none'"

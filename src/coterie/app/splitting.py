@@ -37,7 +37,7 @@ def find_parts(vectors: Any, into: int, weights: NDArray[np.int64], *, seed: int
 
 def keywords_of_parts(texts: list[str], found: NDArray[np.int64], n_parts: int, *, seed: int = 0) -> list[list[str]]:
     """Words that tell the parts from each other, not from other clusters: that is what is new about them."""
-    from coterie.report.keywords import cluster_keywords
+    from coterie.describe.keywords import cluster_keywords
 
     drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:DESCRIBED_BY])
     return [list(words) for words in cluster_keywords([texts[row] for row in drawn], found[drawn], n_parts)]

@@ -25,7 +25,7 @@ def p_values(
     The bootstrap of a pair of rows takes a while and is kept in ``comparisons.json`` until a run of it changes;
     ``compute=False`` uses what is kept and needs no labels.
     """
-    from coterie.evaluation.significance import holm
+    from coterie.metrics.external.significance import holm
 
     if FINAL not in spec.answers:
         return {}  # other answers carry no marks
@@ -64,7 +64,7 @@ def p_values(
 
 
 def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset: str) -> dict[str, Any]:
-    from coterie.evaluation.significance import paired_bootstrap
+    from coterie.metrics.external.significance import paired_bootstrap
 
     labels = load_set(find_set(dataset)).labels
     ours, theirs = ([store.assignments(name)[FINAL] for name in names] for names in (first, second))

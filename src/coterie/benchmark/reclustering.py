@@ -90,7 +90,7 @@ class _Clusterings:
         from threadpoolctl import threadpool_limits
 
         from coterie.clustering.umap_reduction import umap_reduced
-        from coterie.methods.given import vectors_by_text
+        from coterie.encoders.precomputed_embeddings import vectors_by_text
 
         if self._small is None:
             distinct = vectors_by_text(self._vectors, self._corpus)

@@ -66,7 +66,7 @@ def score(labels: Sequence[str], partition: Any) -> dict[str, float]:
     """Accuracy, NMI (arithmetic, and the geometric one that some papers use), ARI and purity in percent, and how many
     clusters hold a text.
     """
-    from coterie.evaluation.external import evaluate, nmi
+    from coterie.metrics.external.scores import evaluate, nmi
 
     found = evaluate(labels, partition)
     return {

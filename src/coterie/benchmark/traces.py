@@ -93,7 +93,7 @@ def ranking_measures(vectors: NDArray[np.floating[Any]], questions: Sequence[Que
     import numpy as np
 
     from coterie.clustering.kmeans import unit_rows
-    from coterie.evaluation.ranking import evaluate_ranking
+    from coterie.metrics.external.ranking import evaluate_ranking
 
     units = unit_rows(vectors.astype(np.float64))
     near = [(units[list(each.candidates)] @ units[each.text], each.relevant) for each in questions]
@@ -120,10 +120,10 @@ def measures(
     import numpy as np
 
     from coterie.clustering.kmeans import unit_rows
-    from coterie.evaluation.external import evaluate
-    from coterie.validity.distances import cluster_distances
-    from coterie.validity.dunn import dunn
-    from coterie.validity.silhouette import silhouette
+    from coterie.metrics.external.scores import evaluate
+    from coterie.metrics.internal.distances import cluster_distances
+    from coterie.metrics.internal.dunn import dunn
+    from coterie.metrics.internal.silhouette import silhouette
 
     scores, distances = evaluate(classes.tolist(), labels), cluster_distances(vectors, classes)
     units = unit_rows(vectors)

@@ -63,7 +63,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     from coterie.benchmark.augmented import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
-    from coterie.methods.sampling import by_row, learned_places
+    from coterie.text.sampling import by_row, learned_places
 
     corpus, held_out = _texts(job["texts"])
     model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})
@@ -139,7 +139,7 @@ def _save(
 
 def _check_ranks(model: ClusteringMethod, job: dict[str, Any]) -> None:
     from coterie.errors import SettingError
-    from coterie.methods.training import TrainedMethod
+    from coterie.methods.trained import TrainedMethod
 
     if job["ranks"] and not isinstance(model, TrainedMethod):
         raise SettingError("a ranking set is scored at the snapshots of a training, and this method keeps none")

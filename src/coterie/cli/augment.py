@@ -141,8 +141,8 @@ def _read(given: str, text_column: str | None) -> Corpus:
 
 
 def _check_output(output: Path, input: Path, overwrite: bool) -> None:
-    from coterie.cli.run_folder import check_free
     from coterie.errors import InputError
+    from coterie.runs.folder import check_free
 
     if output.is_dir():
         raise InputError(f"{output} is a folder; --output must name a file")

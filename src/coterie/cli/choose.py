@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from coterie.choosing import ChosenK
     from coterie.methods.base import ClusteringMethod
+    from coterie.selection import ChosenK
     from coterie.text.corpus import Corpus
 
 AUTO = "auto"
@@ -42,7 +42,7 @@ def choose_for(
     model: ClusteringMethod, corpus: Corpus, k_range: tuple[int, int] | None, seed: int, device: str, quiet: bool
 ) -> ChosenK:
     """Choose for the texts of ``corpus`` by the method's own encoder, or the default one where it has none."""
-    from coterie.choosing import choose_k
+    from coterie.selection import choose_k
 
     if not quiet:
         typer.echo("Choosing the number of clusters ...", err=True)
@@ -58,8 +58,8 @@ def choose_for(
 def draw_choice(choice: ChosenK, folder: Path) -> None:
     """The picture of why, where matplotlib is installed."""
     from coterie.errors import MissingExtraError
-    from coterie.report.drawing import draw_picture
-    from coterie.report.pictures import choice_picture
+    from coterie.report.plots.matplotlib_plots import draw_picture
+    from coterie.report.plots.pictures import choice_picture
 
     try:
         draw_picture(choice_picture(choice.to_dict()), folder / PICTURE_FILE)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.options import Json
-from coterie.report.numbers import percent
+from coterie.formatting import percent
 
 if TYPE_CHECKING:
-    from coterie.report.changes import ChangeKind, ClusterChange, PartitionChanges
+    from coterie.describe.changes import ChangeKind, ClusterChange, PartitionChanges
 
 # Lines printed of each kind of change, and characters of an example.
 MOST_LINES = 10
@@ -50,7 +50,7 @@ def compare(
     """
     import json
 
-    from coterie.report.changes import compare_partitions
+    from coterie.describe.changes import compare_partitions
 
     first, second = _read(run1), _read(run2)
     before, after, texts, notes = _matched(first, second)
@@ -102,15 +102,15 @@ def _read(path: Path) -> _Run:
 
 def _as_edited(run: _Run) -> _Run:
     """With what people changed in the explorer."""
-    from coterie.edits import read_edits
+    from coterie.runs.edits import read_edits
 
     edits = read_edits(run.path)
     if not edits.active:
         return run
     import numpy as np
 
-    from coterie.report.edited import read_edited
-    from coterie.report.run import read_clusters
+    from coterie.runs.edited_clusters import read_edited
+    from coterie.runs.saved_run import read_clusters
 
     fitted, written = read_clusters(run.path), np.array(run.clusters)
     state = read_edited(run.path, fitted, edits=edits)

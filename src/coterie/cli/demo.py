@@ -24,10 +24,10 @@ def demo(
     from coterie.cli.evaluate import score_file
     from coterie.cli.fit import run
     from coterie.cli.report import REPORT_FILE, add_report, labels_of
-    from coterie.cli.run_folder import check_free_for_run
     from coterie.datasets.loading import find_dataset
     from coterie.methods.building import build_method
     from coterie.methods.registry import DEFAULT_METHOD
+    from coterie.runs.folder import check_free_for_run
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)

@@ -31,13 +31,13 @@ def doctor() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from coterie.cli.run_folder import versions
     from coterie.cli.tables import wide_console
     from coterie.datasets.cards import list_datasets
     from coterie.datasets.loading import cache_folder, find_dataset
     from coterie.encoders.device import resolve_device, resolve_precision
     from coterie.encoders.weights import DEFAULT_MODEL, find_weights, is_offline
     from coterie.errors import WeightsNotFoundError
+    from coterie.runs.folder import versions
 
     table = Table(show_header=False, box=None, pad_edge=False)
 

@@ -53,7 +53,7 @@ def evaluate(
     import json
 
     from coterie.cli.evaluate_run import show_attention, show_pairs, show_snapshots
-    from coterie.evaluation.external import evaluate as score
+    from coterie.metrics.external.scores import evaluate as score
 
     if assignments.is_dir():
         assignments = assignments / "assignments.csv"
@@ -110,7 +110,7 @@ def evaluate(
 
 def score_file(assignments: Path, labels: Path, label_column: str, id_column: str | None) -> Any:
     """Scores of an assignments file against a labels file."""
-    from coterie.evaluation.external import evaluate as score
+    from coterie.metrics.external.scores import evaluate as score
 
     clusters, truth = matched(assignments, labels, label_column, id_column)
     return score(truth, clusters)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from coterie.evaluation.pairs import SentencePair
+    from coterie.metrics.external.pairs import SentencePair
 
 LABEL_COLUMNS = {"ACC %": "accuracy", "NMI %": "nmi", "ARI %": "ari"}
 PLAIN_COLUMNS = {"silhouette": "silhouette", "Dunn": "dunn", "intra": "intra", "inter": "inter"}
@@ -18,7 +18,7 @@ PLAIN_COLUMNS = {"silhouette": "silhouette", "Dunn": "dunn", "intra": "intra", "
 
 def show_snapshots(assignments: Path, truth: Sequence[Any] | None, as_json: bool) -> None:
     """How the run developed, epoch by epoch."""
-    from coterie.evaluation.snapshots import read_snapshots, score_snapshots
+    from coterie.metrics.external.snapshots import read_snapshots, score_snapshots
 
     kept, rows = read_snapshots(assignments.parent)
     scores = score_snapshots(kept, rows, truth)
@@ -46,8 +46,8 @@ def show_snapshots(assignments: Path, truth: Sequence[Any] | None, as_json: bool
 def show_pairs(assignments: Path, truth: Sequence[Any] | None, as_json: bool) -> None:
     """Pairs of texts that training drew together or pushed apart."""
     from coterie.errors import InputError
-    from coterie.evaluation.pairs import labels_of_texts, sentence_pairs
-    from coterie.evaluation.snapshots import read_snapshots
+    from coterie.metrics.external.pairs import labels_of_texts, sentence_pairs
+    from coterie.metrics.external.snapshots import read_snapshots
 
     kept, rows = read_snapshots(assignments.parent)
     texts = texts_of(assignments)
@@ -89,7 +89,7 @@ def _print_pairs(pairs: Sequence[SentencePair], texts: dict[int, str], labels: S
     from rich.text import Text
 
     from coterie.cli.tables import wide_console
-    from coterie.evaluation.pairs import KINDS
+    from coterie.metrics.external.pairs import KINDS
 
     console = wide_console()
     for kind, title in KINDS.items():
@@ -113,8 +113,8 @@ def _print_pairs(pairs: Sequence[SentencePair], texts: dict[int, str], labels: S
 
 def show_attention(assignments: Path, truth: Sequence[Any], as_json: bool) -> None:
     """NS and PS of the run's model (AECL) on the run's texts."""
-    from coterie.evaluation.attention import corpus_attention
     from coterie.methods.persistence import load
+    from coterie.metrics.external.attention import corpus_attention
 
     texts = texts_of(assignments)
     scores = corpus_attention(load(assignments.parent), texts, truth)

@@ -40,7 +40,7 @@ def explore(
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise
         raise InputError("exploring needs FastAPI: pip install 'coterie[app]'") from error
-    from coterie.app.explored import Explored
+    from coterie.app.session import Explored
 
     explored = Explored(run, device=device)
     listening = listen(host, port)

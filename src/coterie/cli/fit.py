@@ -24,10 +24,10 @@ from coterie.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from coterie.choosing import ChosenK
     from coterie.methods.base import ClusteringMethod
-    from coterie.methods.estimating import Estimate
-    from coterie.report.run import Run
+    from coterie.methods.cost_estimate import Estimate
+    from coterie.runs.saved_run import Run
+    from coterie.selection import ChosenK
     from coterie.text.corpus import Corpus
 
 
@@ -93,13 +93,13 @@ def fit(
     early and keeps the model so far. With `-k auto`, **k.svg** shows why that many (it needs `coterie[plot]`); take the
     number as a first guess.
     """
-    from coterie.choosing.candidates import parse_range
     from coterie.cli.choose import asked_clusters, choose_for
-    from coterie.cli.run_folder import check_free_for_run, columns_to_keep, names_of
     from coterie.cli.settings import Config, parse_settings, read_config
     from coterie.errors import SettingError
     from coterie.methods.building import build_method
     from coterie.methods.registry import DEFAULT_METHOD, find_method
+    from coterie.runs.folder import check_free_for_run, columns_to_keep, names_of
+    from coterie.selection.k_grid import parse_range
     from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
@@ -170,17 +170,17 @@ def run(
     min_confidence: float = 0.0,
 ) -> Run:
     """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
-    from coterie.calibration import calibrate_model
     from coterie.cli.choose import draw_choice
     from coterie.cli.report import REPORT_FILE, add_report
-    from coterie.cli.run_folder import AssignmentWriter, versions, write_cards
     from coterie.cli.tables import print_clusters
+    from coterie.describe.breakdown import break_down, with_breakdowns
+    from coterie.describe.cards import build_cards
+    from coterie.describe.clusters import describe_clusters
     from coterie.files import whole_folder, write_json
-    from coterie.methods.training import Clock
-    from coterie.report.breakdown import break_down, with_breakdowns
-    from coterie.report.cards import build_cards
-    from coterie.report.content import describe_clusters
-    from coterie.report.run import Run
+    from coterie.methods.trained import Clock
+    from coterie.runs.calibration import calibrate_model
+    from coterie.runs.folder import AssignmentWriter, versions, write_cards
+    from coterie.runs.saved_run import Run
 
     model.check(corpus, sample)
     if not quiet:
@@ -271,7 +271,7 @@ def run(
 def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> Estimate | None:
     """Tell how long it will take, where that is long enough to want to know."""
     from coterie.cli.tables import in_words
-    from coterie.methods.estimating import estimate, worth_estimating
+    from coterie.methods.cost_estimate import estimate, worth_estimating
 
     if not worth_estimating(model, corpus, sample):
         return None
@@ -295,7 +295,7 @@ def _save_snapshots(model: ClusteringMethod, corpus: Corpus, folder: Path) -> No
         return
     from safetensors.numpy import save_file
 
-    from coterie.methods.sampling import learned_places
+    from coterie.text.sampling import learned_places
 
     (folder / "snapshots").mkdir()
     index = learned_places(corpus, model.initial_labels_)

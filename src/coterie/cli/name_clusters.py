@@ -13,8 +13,8 @@ import typer
 from coterie.errors import SettingError
 
 if TYPE_CHECKING:
-    from coterie.report.chat import Endpoint
-    from coterie.report.language_names import Answered, KnownNames, Question
+    from coterie.describe.chat_endpoint import Endpoint
+    from coterie.describe.language_model_names import Answered, KnownNames, Question
 
 
 def check_options(name_with: str | None, model: str | None, name_clusters: str | None, yes: bool) -> None:
@@ -31,10 +31,10 @@ def name_clusters(
     folder: Path, url: str, model: str, given: str | None = None, *, yes: bool = False, with_texts: bool = True
 ) -> None:
     """Ask for the names of a run's clusters and keep them in its ``names.json``; what fails keeps its keywords."""
-    from coterie.cli.run_folder import read_cards
-    from coterie.report.chat import Endpoint, key_from_environment
-    from coterie.report.edited import edited_cards, named_by_hand
-    from coterie.report.language_names import KnownNames, ask_all, parse_clusters, questions, settle, with_names
+    from coterie.describe.chat_endpoint import Endpoint, key_from_environment
+    from coterie.describe.language_model_names import KnownNames, ask_all, parse_clusters, questions, settle, with_names
+    from coterie.runs.edited_clusters import edited_cards, named_by_hand
+    from coterie.runs.folder import read_cards
 
     key, variable = key_from_environment()
     endpoint = Endpoint(url, model, key)
@@ -63,7 +63,7 @@ def name_clusters(
 
 def _told_cost(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames, variable: str | None) -> str:
     """What will be sent, to whom, and about what it costs."""
-    from coterie.report.language_names import cost
+    from coterie.describe.language_model_names import cost
 
     new = [question for question in asked if question.digest(endpoint.model) not in known.answers]
     expected, at = cost(new), endpoint.host

@@ -40,10 +40,10 @@ def plot(
     """
     from coterie.cli.report import labels_of
     from coterie.errors import SettingError
-    from coterie.report.drawing import ENDINGS, draw_picture
-    from coterie.report.pictures import SUBJECTS, picture_of
-    from coterie.report.run import ASSIGNMENTS_FILE, read_run
-    from coterie.report.shown import Shown
+    from coterie.report.plots.matplotlib_plots import ENDINGS, draw_picture
+    from coterie.report.plots.pictures import SUBJECTS, picture_of
+    from coterie.report.report_model import Shown
+    from coterie.runs.saved_run import ASSIGNMENTS_FILE, read_run
 
     *folders, subject = what
     # Told before anything is loaded.

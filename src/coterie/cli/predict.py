@@ -13,7 +13,7 @@ import typer
 from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn
 
 if TYPE_CHECKING:
-    from coterie.edits import Edited
+    from coterie.runs.edits import Edited
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
 CHUNK_ROWS = 8_192
@@ -44,9 +44,9 @@ def predict(
 
     `coterie predict run archive.csv.gz --text-column body --id-column ticket -o archive-clusters.csv`
     """
-    from coterie.cli.run_folder import AssignmentWriter, check_free, listed_columns
     from coterie.errors import InputError
     from coterie.files import whole_file
+    from coterie.runs.folder import AssignmentWriter, check_free, listed_columns
     from coterie.text.reading import iter_corpus
 
     if output.is_dir():
@@ -67,10 +67,10 @@ def predict(
     with _unseen("pandas"):
         import numpy as np
 
-        from coterie.calibration import Calibration
-        from coterie.edits import apply_to_new
-        from coterie.edits.log import EDITS_FILE
         from coterie.methods.persistence import load
+        from coterie.runs.calibration import Calibration
+        from coterie.runs.edits import apply_to_new
+        from coterie.runs.edits.log import EDITS_FILE
 
     model = load(run, device=device)
     edited = _edited(run)
@@ -124,8 +124,8 @@ def _edited(run: Path) -> Edited | None:
     """The clusters of a run as they are now, with the edits that hold; ``None`` for a model without a run around it."""
     import numpy as np
 
-    from coterie.report.edited import read_edited
-    from coterie.report.run import CLUSTERS_FILE, RUN_FILE, read_about
+    from coterie.runs.edited_clusters import read_edited
+    from coterie.runs.saved_run import CLUSTERS_FILE, RUN_FILE, read_about
 
     if not (run / CLUSTERS_FILE).is_file() or not (run / RUN_FILE).is_file():
         return None

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from coterie.report.breakdown import Breakdown
-    from coterie.report.cards import ClusterCard
+    from coterie.describe.breakdown import Breakdown
+    from coterie.describe.cards import ClusterCard
     from coterie.report.projection import Kind
-    from coterie.report.run import Run
+    from coterie.runs.saved_run import Run
 
 REPORT_FILE = "report.html"
 
@@ -82,10 +82,10 @@ def report(
     """
     from coterie.cli.name_clusters import check_options
     from coterie.cli.name_clusters import name_clusters as ask_for_names
-    from coterie.cli.run_folder import names_of
-    from coterie.edits.log import EDITS_FILE
-    from coterie.report.language_names import NAMES_FILE
-    from coterie.report.run import ASSIGNMENTS_FILE, holds_texts, read_about, read_clusters, read_run
+    from coterie.describe.language_model_names import NAMES_FILE
+    from coterie.runs.edits.log import EDITS_FILE
+    from coterie.runs.folder import names_of
+    from coterie.runs.saved_run import ASSIGNMENTS_FILE, holds_texts, read_about, read_clusters, read_run
 
     path = output or run / REPORT_FILE
     check_options(name_with, model, name_clusters, yes)
@@ -116,17 +116,17 @@ def _edits(count: int) -> str:
 
 def breakdowns_of(folder: Path, columns: Sequence[str], clusters: NDArray[np.int64]) -> list[Breakdown]:
     """The clusters of a run's rows over columns that its fit kept."""
-    from coterie.report.breakdown import break_down
-    from coterie.report.run import read_kept
+    from coterie.describe.breakdown import break_down
+    from coterie.runs.saved_run import read_kept
 
     return [break_down(name, cells, clusters) for name, cells in read_kept(folder, columns).items()]
 
 
 def _update_cards(folder: Path, counted: Sequence[Breakdown]) -> list[ClusterCard]:
     """Names that a language model gave, and counts by columns, into clusters.json; its clusters as they are there."""
-    from coterie.cli.run_folder import read_cards, update_cards
-    from coterie.report.breakdown import with_breakdowns
-    from coterie.report.language_names import KnownNames, with_names
+    from coterie.describe.breakdown import with_breakdowns
+    from coterie.describe.language_model_names import KnownNames, with_names
+    from coterie.runs.folder import read_cards, update_cards
 
     cards = with_names(read_cards(folder), KnownNames.read(folder).clusters)
     cards = with_breakdowns(cards, counted) if counted else cards
@@ -137,8 +137,8 @@ def _update_cards(folder: Path, counted: Sequence[Breakdown]) -> list[ClusterCar
 def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
     """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
     from coterie.files import whole_file
-    from coterie.report.retelling import retell
-    from coterie.report.run import CLUSTERS_FILE
+    from coterie.report.html.update import retell
+    from coterie.runs.saved_run import CLUSTERS_FILE
 
     cards = _update_cards(folder, counted)
     _tell_notes(counted)
@@ -166,7 +166,7 @@ def add_report(
     by: Sequence[Breakdown] = (),
 ) -> None:
     """The report of a new run; its clusters.json is told what only the vectors say."""
-    from coterie.cli.run_folder import write_cards
+    from coterie.runs.folder import write_cards
 
     cards = write_report(run, run.folder / REPORT_FILE, labels, with_texts=with_texts, by=by)
     write_cards(run.folder, cards, with_texts=with_texts)
@@ -184,15 +184,15 @@ def write_report(
 ) -> tuple[ClusterCard, ...]:
     """Write the report of a run, whole or not at all; the cards of its clusters."""
     from coterie.files import whole_file
-    from coterie.report.data import build_report
-    from coterie.report.map_file import write_map
-    from coterie.report.rendering import render_report
+    from coterie.report.html.content import build_report
+    from coterie.report.html.rendering import render_report
+    from coterie.runs.map_file import write_map
 
     data = build_report(run, labels=labels, kind=kind, points=points, with_texts=with_texts, by=by)
     with whole_file(path) as stream:
         stream.write(render_report(data))
     if with_texts and path == run.folder / REPORT_FILE:
-        write_map(run.folder, data.shown)
+        write_map(run.folder, data.shown.stored_map)
     return data.cards
 
 

@@ -20,7 +20,7 @@ def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console:
     from rich.table import Table
     from rich.text import Text
 
-    from coterie.report.naming import names_of
+    from coterie.describe.names import names_of
 
     names = names_of(summaries)
     console = console or wide_console()

@@ -18,12 +18,12 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from coterie.checks import check_whole
 from coterie.clustering.assignment import align_labels, alignment, student_t_from_distances
+from coterie.encoders.precomputed_embeddings import vectors_by_text
 from coterie.errors import InputError, NotFittedError, SettingError
-from coterie.methods.given import vectors_by_text
-from coterie.methods.placing import Placer, Places
+from coterie.methods.assignment import Placer, Places
 from coterie.methods.results import Encoded, Learned, Prediction, plain
-from coterie.methods.sampling import Sample, draw_sample
 from coterie.text.corpus import Corpus, as_corpus
+from coterie.text.sampling import Sample, draw_sample
 from coterie.training.history import History
 from coterie.types import Topic
 

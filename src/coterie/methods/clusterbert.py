@@ -18,7 +18,7 @@ from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import InputError, SettingError
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
 from coterie.losses.nt_xent import weighted_mean
-from coterie.methods.training import Start, TrainedMethod
+from coterie.methods.trained import Start, TrainedMethod
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.config import TrainingConfig
@@ -134,7 +134,7 @@ class ClusterBERT(TrainedMethod):
         ``"continued"`` starts the last k-means from the centres of the frozen one, ``"fresh"`` from ten random
         starts; ``"best"`` takes the tighter of the two (by inertia).
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap: see :class:`~coterie.training.config.TrainingConfig`. The stages have
         fixed lengths: the label-free stop is not used. A configuration of your own replaces all of the method's;

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coterie.checks import check_number
 from coterie.errors import SettingError
-from coterie.methods.training import TrainedMethod
+from coterie.methods.trained import TrainedMethod
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.registry import parse_views
 

@@ -54,7 +54,7 @@ DEFAULT_METHOD = "auto"
 METHODS: tuple[MethodInfo, ...] = (
     MethodInfo(
         name="auto",
-        target="coterie.methods.auto:Coterie",
+        target="coterie.methods.auto.method:Coterie",
         title="Coterie",
         kind="own",
         summary="the best of several starts, taught by neighbours in meaning and in words, with a guard",
@@ -72,7 +72,7 @@ METHODS: tuple[MethodInfo, ...] = (
     ),
     MethodInfo(
         name="aecl",
-        target="coterie.methods.aecl:AECL",
+        target="coterie.methods.aecl.method:AECL",
         title="AECL",
         kind="paper",
         summary="contrast guided by attention between texts, a clustering head, pseudo-labels",
@@ -82,7 +82,7 @@ METHODS: tuple[MethodInfo, ...] = (
     ),
     MethodInfo(
         name="deccrl",
-        target="coterie.methods.deccrl:DECCRL",
+        target="coterie.methods.deccrl.method:DECCRL",
         title="DECCRL",
         kind="paper",
         summary="contrast, soft clustering, and topics that grow from the cluster centres",
@@ -137,7 +137,7 @@ METHODS: tuple[MethodInfo, ...] = (
     ),
     MethodInfo(
         name="hac_sd",
-        target="coterie.methods.baselines.hac_sd:HACSD",
+        target="coterie.methods.baselines.hac_sd.method:HACSD",
         title="HAC-SD",
         kind="baseline",
         summary="a linkage of the largest similarities alone, then iterative classification",
@@ -176,7 +176,7 @@ METHODS: tuple[MethodInfo, ...] = (
     ),
     MethodInfo(
         name="stcc",
-        target="coterie.methods.baselines.stcc:STCC",
+        target="coterie.methods.baselines.stcc.method:STCC",
         title="STCC",
         kind="baseline",
         summary="word vectors, a convolutional network that learns binary codes of the texts, then k-means",

@@ -16,7 +16,7 @@ from coterie.losses.kl_divergence import kl_divergence
 from coterie.losses.nt_xent import nt_xent
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.networks import Projector
-from coterie.methods.training import Start
+from coterie.methods.trained import Start
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -156,7 +156,7 @@ class SCCL(ContrastiveMethod):
         ``"continued"`` starts the last k-means from the centres followed through training, ``"fresh"`` from ten
         random starts; ``"best"`` takes the tighter of the two (by inertia).
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`.
     random_state:

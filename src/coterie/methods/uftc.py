@@ -16,7 +16,7 @@ from coterie.language.masked_head import MaskedHead, check_mask_token
 from coterie.language.masked_training import HeadTraining, MaskedWords
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.results import Learned
-from coterie.methods.training import Start, TrainedMethod
+from coterie.methods.trained import Start, TrainedMethod
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -86,7 +86,7 @@ class UFTC(TrainedMethod):
     head_epochs:
         Epochs to train the masked-language head, encoder frozen, where the model brings none.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`. ``pooling="cls"`` is the
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`. ``pooling="cls"`` is the
         paper's "w/o average pooling".
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`;

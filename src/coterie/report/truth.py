@@ -66,7 +66,7 @@ def numbered_labels(labels: Sequence[object]) -> tuple[list[str], NDArray[np.int
 
 def truth_table(labels: Sequence[object], clusters: NDArray[np.int64]) -> dict[str, Any]:
     """Scores, and how many texts of each label are in each cluster, matching ones on the diagonal."""
-    from coterie.evaluation.external import evaluate
+    from coterie.metrics.external.scores import evaluate
 
     scores = evaluate(list(labels), clusters)
     names, codes = _coded(labels)
@@ -95,7 +95,7 @@ def _coded(labels: Sequence[object]) -> tuple[list[object], NDArray[np.int64]]:
 
 
 def _is_missing(label: object) -> bool:
-    """None, NaN or nothing: as :func:`~coterie.evaluation.external.evaluate` takes it."""
+    """None, NaN or nothing: as :func:`~coterie.metrics.external.scores.evaluate` takes it."""
     return label is None or label == "" or label != label
 
 

@@ -16,8 +16,8 @@ from coterie.encoders.tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter, unchanged_share
 from coterie.text.augmentation.cache import augment_cached
-from coterie.training.drawing import Drawers, Request
 from coterie.training.objective import ORIGINAL
+from coterie.training.view_worker_pool import Drawers, Request
 
 
 class Views:

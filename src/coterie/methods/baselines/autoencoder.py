@@ -34,7 +34,7 @@ class AutoEncoder(NetworkMethod):
     batch_size:
         Texts of a step.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 

@@ -58,7 +58,7 @@ class BERTopicClusters(FrozenVectorsMethod):
     n_clusters:
         How many clusters to make.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed; the same seed gives the same clusters on the same machine.
 

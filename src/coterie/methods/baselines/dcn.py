@@ -56,7 +56,7 @@ class DCN(CentreMethod):
     distance_weight:
         The paper's lambda.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 

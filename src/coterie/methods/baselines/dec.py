@@ -40,7 +40,7 @@ class DEC(SelfTrainingMethod):
     tolerance:
         Training ends when a look finds fewer labels changed than this share.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 

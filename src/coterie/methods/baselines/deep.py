@@ -21,7 +21,7 @@ from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.baselines.features import FeatureMethod
 from coterie.methods.baselines.stacked import StackedAutoEncoder, parse_layers, pretrain
 from coterie.methods.results import Encoded, Learned, blank_rows
-from coterie.methods.training import Clock
+from coterie.methods.trained import Clock
 from coterie.text.corpus import Corpus
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.errors import InputError, SettingError
-from coterie.methods.encoding import EncoderMethod
+from coterie.methods.encoder_method import EncoderMethod
 from coterie.methods.results import Encoded, blank_rows
 from coterie.text.corpus import Corpus
 
@@ -37,7 +37,7 @@ class FeatureMethod(EncoderMethod):
         For SIF: a file of word vectors as word2vec and GloVe write them as text; ``None`` takes the encoder's own table
         of word pieces.
     encoder, pooling, normalize, max_length, device:
-        See :class:`~coterie.methods.encoding.EncoderMethod`.
+        See :class:`~coterie.methods.encoder_method.EncoderMethod`.
 
     A subclass calls :meth:`_fit_features` once in ``_learn`` and :meth:`_features` for new texts. ``fit(texts,
     embeddings=vectors)`` learns on given vectors instead; ``predict`` then wants vectors too. What is added in a

@@ -34,9 +34,9 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
         ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"``, ``"umap"`` (k-means in five dimensions made by UMAP:
         ``pip install 'coterie[umap]'``) or ``"chosen"``: of six clusterings, by k-means and linkage, of the vectors
         as they are and smoothed over their neighbours, the one that label-free signs speak for
-        (:func:`coterie.starts.choose_start`). After the last four, ``predict`` goes by the nearest mean.
+        (:func:`coterie.selection.choose_start`). After the last four, ``predict`` goes by the nearest mean.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed; the same seed gives the same clusters.
 
@@ -80,7 +80,7 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
 
     def _chosen(self, features: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
         from coterie.encoders.device import resolve_device
-        from coterie.starts import choose_start
+        from coterie.selection import choose_start
 
         texts, counts = corpus.distinct, corpus.counts
         device = resolve_device(self.device)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import SettingError
 from coterie.methods.base import ClusteringMethod
-from coterie.methods.encoding import EncoderMethod
+from coterie.methods.encoder_method import EncoderMethod
 from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
 

@@ -48,7 +48,7 @@ class IDEC(SelfTrainingMethod):
     gamma:
         Weight of the clustering loss.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 

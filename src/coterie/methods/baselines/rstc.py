@@ -18,11 +18,11 @@ from coterie.clustering.kmeans import Partition, centroids
 from coterie.clustering.optimal_transport import self_adaptive_transport, sinkhorn
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.nt_xent import nt_xent, weighted_mean
-from coterie.methods.answering import answers_in_any_company
 from coterie.methods.contrastive import ContrastiveMethod
+from coterie.methods.head_answers import answers_in_any_company
 from coterie.methods.networks import Projector, linear
 from coterie.methods.results import Learned
-from coterie.methods.training import Start
+from coterie.methods.trained import Start
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -168,7 +168,7 @@ class RSTC(ContrastiveMethod):
     augmentation, augmentation_ratio:
         Where the two views come from: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`. A
         configuration of your own replaces all of the method's; ``set_params(training__max_steps=40)`` changes one.

@@ -34,7 +34,8 @@ class SIF(PartitionMixin, FeatureMethod):
     smoothing:
         The paper's a.
     encoder, max_length, device:
-        Whose word pieces: see :class:`~coterie.methods.encoding.EncoderMethod`. Texts are cut at ``max_length`` pieces.
+        Whose word pieces: see :class:`~coterie.methods.encoder_method.EncoderMethod`. Texts are cut at ``max_length``
+        pieces.
     random_state:
         Seed; the same seed gives the same clusters.
 

@@ -6,7 +6,7 @@ from coterie.checks import check_number, check_whole
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
-from coterie.methods.training import Start, TrainedMethod
+from coterie.methods.trained import Start, TrainedMethod
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.config import TrainingConfig
@@ -30,7 +30,7 @@ class TSDAE(TrainedMethod):
     noise:
         Share of the words that are deleted.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoding.EncoderMethod`.
+        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap: see :class:`~coterie.training.config.TrainingConfig`. The stages have
         fixed lengths: the label-free stop is not used. A configuration of your own replaces all of the method's;

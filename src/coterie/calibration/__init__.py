@@ -1,6 +1,0 @@
-"""How sure an assignment is: the share of texts of this confidence that are where they belong."""
-
-from coterie.calibration.calibration import CALIBRATION_FILE, Calibration, calibrate
-from coterie.calibration.of_run import calibrate_model
-
-__all__ = ["CALIBRATION_FILE", "Calibration", "calibrate", "calibrate_model"]

@@ -1,0 +1,115 @@
+"""Classes against clusters: the table that every external measure is computed from, with rows counted or weighted.
+
+Accuracy, NMI, ARI and purity are all computed from it, so that the score of all rows and the score of a bootstrap
+sample (:mod:`coterie.metrics.external.significance`) mean the same. Only non-empty cells are kept: with 152 classes and
+as many clusters those are a few percent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+NmiAverage: TypeAlias = Literal["arithmetic", "geometric"]
+Counts: TypeAlias = NDArray[np.float64]
+
+UNASSIGNED = -1
+"""The predicted label of a text that is in no cluster."""
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """Which cell of the table each row is in. The measures take the counts of the cells, those of :meth:`counts`.
+
+    Clusters are numbered from 0; the last number stands for the rows in no cluster where there are such rows, which
+    are one cluster in NMI and ARI, and wrong in accuracy and purity.
+    """
+
+    cell_of_row: NDArray[np.intp]
+    class_of_cell: NDArray[np.intp]
+    cluster_of_cell: NDArray[np.intp]
+    n_classes: int
+    n_clusters: int
+    """Clusters without that of the rows in no cluster."""
+
+    @classmethod
+    def of(cls, true: NDArray[np.int64], pred: NDArray[np.int64]) -> Contingency:
+        """The table of integer codes; the code ``-1`` in ``pred`` is no cluster."""
+        classes, rows = np.unique(true, return_inverse=True)
+        clusters, columns = np.unique(pred, return_inverse=True)
+        n_clusters = len(clusters)
+        if n_clusters and clusters[0] == UNASSIGNED:
+            # np.unique sorts it first, and last is where it does not disturb the numbers of the others.
+            n_clusters -= 1
+            columns = np.where(columns == 0, n_clusters, columns - 1)
+        cells, cell_of_row = np.unique(rows * (n_clusters + 1) + columns, return_inverse=True)
+        return cls(cell_of_row, cells // (n_clusters + 1), cells % (n_clusters + 1), len(classes), n_clusters)
+
+    def counts(self, weights: NDArray[np.float64] | None = None) -> Counts:
+        """How many rows each cell holds, a row counting ``weights`` times."""
+        return _bincount(self.cell_of_row, weights, len(self.class_of_cell))
+
+    def matching(self, counts: Counts) -> NDArray[np.intp]:
+        """The class of each cluster in the best one-to-one matching (Hungarian); ``-1`` for a cluster without one."""
+        assigned = self.cluster_of_cell < self.n_clusters
+        table = np.zeros((self.n_classes, self.n_clusters))
+        table[self.class_of_cell[assigned], self.cluster_of_cell[assigned]] = counts[assigned]
+        from scipy.optimize import linear_sum_assignment
+
+        classes, clusters = linear_sum_assignment(table, maximize=True)
+        class_of_cluster = np.full(self.n_clusters + 1, -1, dtype=np.intp)
+        class_of_cluster[clusters] = classes
+        return class_of_cluster
+
+    def accuracy(self, counts: Counts, matching: NDArray[np.intp] | None = None) -> float:
+        """Share of rows whose class is that of their cluster, by ``matching`` or by the best one."""
+        class_of_cluster = self.matching(counts) if matching is None else matching
+        right = class_of_cluster[self.cluster_of_cell] == self.class_of_cell
+        return float(counts[right].sum() / counts.sum())
+
+    def purity(self, counts: Counts) -> float:
+        """Share of rows that belong to the most frequent class of their cluster."""
+        largest = np.zeros(self.n_clusters + 1)
+        np.maximum.at(largest, self.cluster_of_cell, counts)
+        return float(largest[: self.n_clusters].sum() / counts.sum())
+
+    def nmi(self, counts: Counts, average: NmiAverage = "arithmetic") -> float:
+        """Mutual information over the mean of the two entropies."""
+        total = counts.sum()
+        by_class, by_cluster = self._margins(counts)
+        joint, of_classes, of_clusters = (_entropy(each / total) for each in (counts, by_class, by_cluster))
+        information = of_classes + of_clusters - joint
+        if of_classes == of_clusters == 0.0:
+            return 1.0  # one class, one cluster
+        mean = (of_classes + of_clusters) / 2 if average == "arithmetic" else np.sqrt(of_classes * of_clusters)
+        # No information is 0 by any mean; rounding leaves a trace of it, and may leave [0, 1] by a hair.
+        return 0.0 if information <= 1e-12 else float(min(1.0, information / mean))
+
+    def ari(self, counts: Counts) -> float:
+        """Adjusted Rand index."""
+        total = _pairs(counts.sum())
+        if total == 0.0:
+            return 1.0  # one row
+        together, by_class, by_cluster = (_pairs(each).sum() for each in (counts, *self._margins(counts)))
+        expected, most = by_class * by_cluster / total, (by_class + by_cluster) / 2
+        return 1.0 if most == expected else float((together - expected) / (most - expected))
+
+    def _margins(self, counts: Counts) -> tuple[Counts, Counts]:
+        by_class = _bincount(self.class_of_cell, counts, self.n_classes)
+        return by_class, _bincount(self.cluster_of_cell, counts, self.n_clusters + 1)
+
+
+def _bincount(places: NDArray[np.intp], weights: NDArray[np.float64] | None, size: int) -> Counts:
+    return np.bincount(places, weights, minlength=size).astype(np.float64, copy=False)
+
+
+def _entropy(shares: NDArray[np.float64]) -> float:
+    held = shares[shares > 0]
+    return max(0.0, -float(held @ np.log(held)))
+
+
+def _pairs(counts: Counts) -> Counts:
+    return counts * (counts - 1) / 2

@@ -1,0 +1,1 @@
+"""Clusters described for people: keywords, phrases, names, cards, counts by column."""

@@ -1,7 +1,0 @@
-"""What people changed about a run's clusters, and how it holds for new texts."""
-
-from coterie.edits.kinds import Edit
-from coterie.edits.log import EditLog, read_edits
-from coterie.edits.replay import Edited, apply_to_new, replay
-
-__all__ = ["Edit", "EditLog", "Edited", "apply_to_new", "read_edits", "replay"]

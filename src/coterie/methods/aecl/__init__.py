@@ -1,0 +1,1 @@
+"""AECL: contrastive learning guided by attention between texts."""

@@ -1,0 +1,1 @@
+"""Coterie's own method, the default."""

@@ -1,0 +1,1 @@
+"""HAC-SD: average linkage of the largest similarities, then iterative classification."""

@@ -1,0 +1,1 @@
+"""STCC: a convolutional network that learns binary codes of texts."""

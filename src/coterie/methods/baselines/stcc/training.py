@@ -1,0 +1,53 @@
+"""Training a convolutional network to predict binary codes of texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from coterie.encoders.tokenizing import TokenArrays
+from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
+from coterie.methods.baselines.stcc.loss import code_loss
+from coterie.training.history import History
+from coterie.training.objective import LossTerms
+from coterie.training.vectors import VectorTrainer
+
+DROPOUT = 0.5
+
+
+def learn_codes(
+    network: DynamicConvolution,
+    tokens: TokenArrays,
+    codes: NDArray[np.float32],
+    counts: NDArray[np.int64],
+    *,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    max_length: int,
+    seed: int,
+) -> History:
+    """Train ``network`` in place where it lies, with AdaGrad and half of the last hidden layer dropped at every step.
+
+    ``counts`` is how often each text occurs; ``max_length`` how many of its words are read.
+    """
+    device = network.words.device
+    targets = torch.from_numpy(codes).to(device)
+    weights = torch.from_numpy(counts.astype(np.float32)).to(device)
+    generator = torch.Generator(device=device).manual_seed(seed)
+
+    def loss(rows: Tensor) -> LossTerms:
+        here = rows.cpu().numpy()
+        ids, lengths = padded(tokens, here, min(max_length, max(1, int(tokens.lengths[here].max()))))
+        vectors = network(ids.to(device), lengths.to(device))
+        kept = torch.rand(vectors.shape, generator=generator, device=device) >= DROPOUT
+        logits = network.logits(vectors * kept / (1 - DROPOUT))
+        return LossTerms(code_loss(logits, targets[rows], weights[rows]))
+
+    history = History()
+    trainer = VectorTrainer(len(tokens), batch_size, device, seed, history)
+    steps = epochs * -(-len(tokens) // batch_size)
+    trainer.run("codes", loss, torch.optim.Adagrad(network.parameters(), lr=learning_rate), steps)
+    return history

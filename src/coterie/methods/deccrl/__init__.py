@@ -1,0 +1,1 @@
+"""DECCRL: soft clustering with topics learned from the cluster centres."""

@@ -1,0 +1,127 @@
+"""Methods with a transformer encoder: its settings, loading, saving."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.encoders.folder import check_settings
+from coterie.errors import SettingError
+from coterie.methods.base import ClusteringMethod
+from coterie.methods.results import Encoded
+from coterie.text.corpus import Corpus
+
+if TYPE_CHECKING:
+    import torch
+
+    from coterie.encoders.transformer import TransformerEncoder
+
+
+# Fewer texts are embedded exactly: that is soon done.
+QUICK_FROM = 2_000
+# Noise is measured on so many texts; the largest of others may be larger.
+NOISE_TEXTS, NOISE_FACTOR = 256, 3.0
+
+
+class EncoderMethod(ClusteringMethod):
+    """A :class:`ClusteringMethod` whose vectors come from a transformer.
+
+    Parameters (stored by the subclasses' constructors)
+    ---------------------------------------------------
+    encoder:
+        A model's name or folder.
+    pooling, normalize:
+        ``"auto"`` follows the model's own.
+    max_length:
+        Tokens a text is cut at.
+    device:
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``.
+    """
+
+    encoder: str
+    pooling: str
+    normalize: bool | str
+    max_length: int
+    device: str
+
+    encoder_: TransformerEncoder
+    # Whether a trial on a few texts tells what a fit costs (see :mod:`coterie.methods.cost_estimate`).
+    _can_be_tried: bool = True
+    _measured_noise: float | None = None
+
+    def _load_encoder(self) -> TransformerEncoder:
+        from coterie.encoders.device import resolve_device
+        from coterie.encoders.transformer import TransformerEncoder
+
+        return TransformerEncoder.load(
+            self.encoder,
+            pooling=self.pooling,
+            normalize=self.normalize,
+            max_length=self.max_length,
+            device=resolve_device(self.device),
+        )
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not isinstance(self.encoder, (str, os.PathLike)):
+            raise SettingError(f"encoder={self.encoder!r} must be a model's name or a folder")
+        check_settings(self.pooling, self.normalize, self.max_length)
+
+    def _note_truncated(self, truncated: int, corpus: Corpus) -> None:
+        if truncated:
+            self._note(
+                f"{truncated:,} of {len(corpus.distinct):,} distinct texts had more than "
+                f"{self.encoder_.max_length} tokens and were cut (max_length)"
+            )
+
+    def _quick_dtype(self, n_texts: int) -> torch.dtype:
+        """Many texts are embedded in bfloat16 where the hardware has it; what that leaves open, float32 settles."""
+        import torch
+
+        from coterie.encoders.device import resolve_precision
+
+        return resolve_precision("auto", self.encoder_.device) if n_texts >= QUICK_FROM else torch.float32
+
+    def _noise(self, texts: Sequence[str], dtype: torch.dtype) -> float:
+        """How far vectors in ``dtype`` may be from exact ones, measured once on some of the texts."""
+        import torch
+
+        if dtype == torch.float32:
+            return 0.0
+        if self._measured_noise is None:
+            some = [texts[i] for i in np.linspace(0, len(texts) - 1, NOISE_TEXTS).astype(int)]
+            exact = self.encoder_.encode(some)
+            off = np.linalg.norm(self.encoder_.encode(some, dtype) - exact, axis=1)
+            self._measured_noise = float(NOISE_FACTOR * (off / np.maximum(np.linalg.norm(exact, axis=1), 1e-12)).max())
+        return self._measured_noise
+
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        dtype = self._quick_dtype(len(texts))
+        features, truncated = self.encoder_.encode_counting(texts, dtype)
+        return Encoded(features, truncated, self._noise(texts, dtype))
+
+    def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encoder_.encode(texts)
+
+    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encoder_.encode_alone(texts)
+
+    def provenance(self) -> dict[str, str | None]:
+        return {"device": str(self.encoder_.device), "encoder_from": self.encoder_.origin}
+
+    def _save_parts(self, folder: Path) -> dict[str, Any]:
+        self.encoder_.save(folder)
+        return {}
+
+    def _restore_parts(
+        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
+    ) -> None:
+        from coterie.encoders.device import resolve_device
+        from coterie.encoders.transformer import TransformerEncoder
+
+        self.encoder_ = TransformerEncoder.load(folder, device=resolve_device(device), light=True)

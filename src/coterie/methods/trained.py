@@ -1,0 +1,276 @@
+"""Methods that train their encoder: from texts to a fitted partition, with the paper's part left open."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.checks import check_choice
+from coterie.clustering.kmeans import Partition, kmeans
+from coterie.errors import SettingError
+from coterie.methods.encoder_method import EncoderMethod
+from coterie.methods.results import Learned
+from coterie.text.augmentation.base import Augmenter
+from coterie.text.corpus import Corpus
+from coterie.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    import torch
+
+    from coterie.encoders.tokenizing import TokenArrays
+    from coterie.encoders.transformer import TransformerEncoder
+    from coterie.training.history import Snapshot
+    from coterie.training.objective import Objective, Stage
+    from coterie.training.stopping import LabelWatch
+    from coterie.training.views import Views
+
+# Processes that draw views beside the training, and from how many texts on they pay.
+MOST_DRAWERS, WORTH_DRAWERS = 6, 2_000
+FINAL_KMEANS = ("best", "continued", "fresh")
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a method's stages are built from.
+
+    Attributes
+    ----------
+    encoder, corpus, tokens:
+        The encoder as loaded, the texts, and their tokens.
+    embeddings, labels, centers:
+        Of the distinct texts before training: the encoder's vectors and their k-means.
+    generator:
+        For the first values of a method's own parameters.
+    seed:
+        For everything else that is drawn.
+    """
+
+    encoder: TransformerEncoder
+    corpus: Corpus
+    tokens: TokenArrays
+    embeddings: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    centers: torch.Tensor
+    generator: torch.Generator
+    seed: int
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each distinct text occurs."""
+        return self.corpus.counts
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centers)
+
+    def recluster(self, embeddings: torch.Tensor, init: NDArray[np.float32] | None = None) -> Partition:
+        """k-means of other embeddings of the same texts, afresh or from given centres."""
+        return kmeans(embeddings, self.n_clusters, weights=self.counts, init=init, seed=self.seed)
+
+
+class TrainedMethod(EncoderMethod):
+    """Frozen k-means for the start, the paper's stages, then k-means on the trained embeddings.
+
+    A method supplies its stages (and with them its objective) and, where k-means is not its answer, the answer.
+    """
+
+    final_kmeans: str = "best"
+    radius: float = 1.0
+    training: TrainingConfig
+
+    snapshots_: list[Snapshot]
+
+    # Set for a trial run (see :mod:`coterie.methods.cost_estimate`).
+    _trial_epochs: int | None = None
+    _stage_lengths: list[float]
+    _stage_epochs: int
+
+    @abstractmethod
+    def _stages(self, start: Start) -> list[Stage]:
+        """The phases of training; none where there is nothing to learn, and the start is the answer."""
+
+    def _augmenters(self) -> Mapping[str, Augmenter]:
+        """View name to augmenter, for views other than the original."""
+        return {}
+
+    def _check_backbone(self, encoder: TransformerEncoder) -> None:
+        """Raise for an encoder that lacks what the method needs."""
+
+    def _attach(self, start: Start) -> Start:
+        """Add to the encoder what the method needs behind it, before training."""
+        return start
+
+    def _conclude(self, start: Start, objective: Objective, embeddings: torch.Tensor, final: Partition) -> Learned:
+        """The outcome, from the last stage's objective and the final embeddings with their k-means."""
+        return Learned(
+            embeddings.cpu().numpy(),
+            final.centers,
+            initial_labels=start.labels,
+            head_labels=head_labels(objective, embeddings),
+            head_centers=self._head_centers(objective),
+        )
+
+    def _head_centers(self, objective: Objective) -> NDArray[np.float32] | None:
+        """The trained centres of an objective, where it has some."""
+        return None
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not isinstance(self.training, TrainingConfig):
+            raise SettingError(f"training={self.training!r} must be a TrainingConfig")
+        self.training.check()
+        check_choice("final_kmeans", self.final_kmeans, FINAL_KMEANS)
+
+    @property
+    def _radius(self) -> float:
+        """What unit vectors are scaled by before a clustering loss sees them; other vectors are left alone."""
+        return self.radius if self.encoder_.settings.normalize else 1.0
+
+    def _quick_dtype(self, n_texts: int) -> torch.dtype:
+        return super()._quick_dtype(0 if self.training.precision == "float32" else n_texts)
+
+    def _accepts_embeddings(self) -> str | None:
+        return f"{type(self).__name__} trains the encoder on the texts; use FrozenEncoder for fixed vectors"
+
+    def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
+        from coterie.training.stopping import LabelWatch
+        from coterie.training.trainer import Trainer
+        from coterie.training.views import Views
+
+        clock = Clock()
+        encoder, tokens = self._load_and_tokenize(corpus)
+        clock.lap("load_and_tokenize")
+        ahead = drawers_for(encoder.device, len(corpus.distinct)) if self.training.fresh_views else 0
+        with Views(encoder, corpus.distinct, tokens, self._augmenters(), self.seed_, ahead) as views:
+            # The first views are drawn while the start is computed.
+            views.prefetch(list(self._augmenters()), range(min(ahead, 2)))
+            start = self._begin(encoder, corpus, tokens, clock)
+            stages = self._planned(self._stages(start))
+            if not stages:
+                return self._untrained(start, clock)
+            watch = LabelWatch(start.labels, start.centers.numpy(), corpus.counts, self.training.patience)
+            trainer = Trainer(start.encoder, views, start.tokens, corpus.counts, self.training, watch, self.seed_)
+            self.history_ = trainer.run(stages)
+        self.snapshots_ = self.history_.snapshots
+        if self.history_.interrupted:
+            self._note(f"training was interrupted after {len(self.history_.steps)} steps; this is the model so far")
+        self._note_unchanged(views)
+        clock.lap("training")
+
+        self._measured_noise = None
+        dtype = self._quick_dtype(len(tokens))
+        progress = "embedding again" if self.training.progress else None
+        embeddings = encoder.encode_tokens(tokens, dtype, progress=progress)
+        final = self._final_partition(embeddings, watch, corpus.counts)
+        clock.lap("final_kmeans")
+        last_run = stages[len(self.history_.stop_reasons) - 1]
+        learned = self._conclude(start, last_run.objective, embeddings, final)
+        learned = replace(learned, noise=self._noise(corpus.distinct, dtype))
+        clock.lap("head")
+        self.timings_ = clock.seconds
+        return learned
+
+    def _untrained(self, start: Start, clock: Clock) -> Learned:
+        """The start as the outcome."""
+        self.snapshots_, self._measured_noise = [], None
+        self.timings_ = clock.seconds
+        noise = self._noise(start.corpus.distinct, self._quick_dtype(len(start.tokens)))
+        first = start.labels
+        return Learned(start.embeddings, start.centers.numpy(), first, initial_labels=first, noise=noise)
+
+    def _planned(self, stages: list[Stage]) -> list[Stage]:
+        """The stages as they are run: in a trial all are equally short, and their real lengths are kept."""
+        self._stage_lengths = [(stage.share if stage.epochs is None else stage.epochs) for stage in stages]
+        self._stage_epochs = sum(stage.epochs or 0 for stage in stages)
+        if self._trial_epochs is None:
+            return stages
+        return [replace(stage, epochs=self._trial_epochs) for stage in stages]
+
+    def planned_steps(self, n_texts: int, training: TrainingConfig) -> list[float]:
+        """Steps of each stage at most, for a corpus of so many texts; known after a first fit."""
+        cap = training.most_steps(n_texts)
+        if not self._stage_lengths:
+            return []
+        if self._stage_epochs:
+            cap = min(cap, self._stage_epochs * training.steps_per_epoch(n_texts))
+        return [cap * length / sum(self._stage_lengths) for length in self._stage_lengths]
+
+    def _load_and_tokenize(self, corpus: Corpus) -> tuple[TransformerEncoder, TokenArrays]:
+        encoder = self.encoder_ = self._load_encoder()
+        self._check_backbone(encoder)
+        tokens = encoder.tokenize(corpus.distinct)
+        self._note_truncated(tokens.truncated, corpus)
+        return encoder, tokens
+
+    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: Clock) -> Start:
+        """Embed and cluster before training."""
+        import torch
+
+        progress = "embedding" if self.training.progress else None
+        frozen = encoder.encode_tokens(tokens, self._quick_dtype(len(tokens)), progress=progress)
+        partition = kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_)
+        clock.lap("frozen_kmeans")
+        return self._attach(
+            Start(
+                encoder,
+                corpus,
+                tokens,
+                frozen.cpu().numpy(),
+                partition.labels,
+                torch.from_numpy(partition.centers),
+                torch.Generator().manual_seed(self.seed_),
+                self.seed_,
+            )
+        )
+
+    def _note_unchanged(self, views: Views) -> None:
+        for name, share in views.unchanged.items():
+            if share == 1:
+                self._note(f"the augmentation changed no text at all: view {name} differs by dropout alone")
+            elif share > 0.5:
+                self._note(f"the augmentation left {share:.0%} of the texts as they were (view {name}): short texts")
+
+    def _final_partition(self, embeddings: torch.Tensor, watch: LabelWatch, counts: NDArray[np.int64]) -> Partition:
+        """k-means on the trained embeddings: the tightest of the continued one and ten fresh starts."""
+        candidates = []
+        if self.final_kmeans in {"best", "continued"}:
+            candidates.append(watch.partition(embeddings))
+        if self.final_kmeans in {"best", "fresh"}:
+            candidates.append(kmeans(embeddings, self.n_clusters, weights=counts, seed=self.seed_))
+        return min(candidates, key=lambda partition: partition.inertia)
+
+
+def drawers_for(device: torch.device, n_texts: int) -> int:
+    """How many processes draw views ahead: a GPU must not wait for them, a CPU has no core to spare."""
+    from coterie.encoders.device import usable_cores
+
+    return min(MOST_DRAWERS, usable_cores() // 2) if device.type == "cuda" and n_texts >= WORTH_DRAWERS else 0
+
+
+def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.int64] | None:
+    """What a trained head answers, where there is one."""
+    import torch
+
+    objective.eval()
+    with torch.no_grad():
+        probabilities = objective.head_probabilities(embeddings)
+    return None if probabilities is None else probabilities.argmax(dim=1).cpu().numpy()
+
+
+class Clock:
+    """Seconds since the last lap, by name."""
+
+    def __init__(self, seconds: dict[str, float] | None = None) -> None:
+        self.seconds = {} if seconds is None else seconds
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name] = now - self._last
+        self._last = now

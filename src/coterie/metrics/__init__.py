@@ -1,0 +1,1 @@
+"""Measures of a clustering: internal ones need no labels, external ones compare with true labels."""

@@ -1,0 +1,223 @@
+"""Whether one method is better than another, or only luckier: a paired bootstrap, and Holm's correction for many tests.
+
+A score has two sources of chance: the documents that happen to be in the data set, and the seeds that happened to be
+run. Both are drawn again here, with repetition, the same ones for both methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.checks import check_choice, check_whole
+from coterie.clustering.contingency import UNASSIGNED, Contingency, Counts
+from coterie.errors import InputError
+from coterie.metrics.external.scores import Labels, _as_list, _codes, _is_missing
+
+Measure: TypeAlias = Literal["accuracy", "nmi", "ari"]
+Matching: TypeAlias = Literal["exact", "fixed"]
+
+LEVEL = 0.95
+"""Share of the resampled differences that the interval holds."""
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """How much better the first method is than the second, as fractions of 1, and how sure that is.
+
+    Attributes
+    ----------
+    measure, matching:
+        As asked for.
+    first, second, difference:
+        Mean score over the seeds of each method, and the first less the second.
+    low, high:
+        The middle 95 % of the resampled differences, centred on the difference.
+    p_value:
+        Two-sided: how surprising the difference would be if there were none. 1 for methods that never differ.
+    n_rows, n_resamples:
+        Documents with a label, and how often they were drawn.
+    """
+
+    measure: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n_rows: int
+    n_resamples: int
+    matching: str
+
+    def to_dict(self) -> dict[str, float | int | str]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+def paired_bootstrap(
+    first: Sequence[Labels],
+    second: Sequence[Labels],
+    labels: Labels,
+    *,
+    measure: Measure = "accuracy",
+    n_resamples: int = 2000,
+    seed: int = 0,
+    matching: Matching = "exact",
+) -> PairedComparison:
+    """Compare two methods by what they made of the same documents, over some seeds each.
+
+    Parameters
+    ----------
+    first, second:
+        For each method one array of predicted labels a seed; ``-1`` is no cluster, as everywhere in this room.
+    labels:
+        The true labels. Rows without one are left out.
+    measure:
+        ``accuracy``, ``nmi`` (arithmetic mean) or ``ari``.
+    n_resamples, seed:
+        How often documents and seeds are drawn, and the seed of these draws.
+    matching:
+        Of accuracy alone: ``exact`` finds the best matching of clusters and classes for each draw of documents;
+        ``fixed`` keeps the one found on all documents, which takes a quarter of the time for 152 clusters and, with
+        enough documents a cluster, gives the same interval.
+
+    Notes
+    -----
+    Each time as many documents as there are, and one seed fewer than there are, are drawn with repetition. One seed
+    fewer gives the mean over the drawn seeds the variance s²/n that a mean of n runs has; n of n would give (n - 1)/n
+    of it, a fifth too little for five seeds. Where both methods have equally many runs, the same places are drawn in
+    both lists: give the runs of both in the order of their seeds. Otherwise each has draws of its own. With one run a
+    method only documents are drawn, and the answer speaks of those two runs, not of the methods.
+
+    Documents drawn with repetition flatter a clustering, and more so the more clusters it has: a matching, or mutual
+    information, finds more to fit. So the resampled differences are moved to have the measured difference as their
+    mean; where both methods have as many clusters that changes next to nothing.
+
+    The p-value is twice the share of resampled differences on the other side of zero, counting draws in which the
+    methods tie on both sides; the smallest possible is 2/(n_resamples + 1). So it is below 0.05 about when the interval
+    leaves zero out.
+
+    Few seeds are few: a bootstrap takes the spread of few numbers for the spread of all. Where seeds differ by five
+    points of accuracy, equally good methods came out at p < 0.05 in 9.5 % of 400 comparisons with five seeds, in 13.5 %
+    with three, in 5 % with ten (benchmarks/significance.py).
+    """
+    check_choice("measure", measure, get_args(Measure))
+    check_choice("matching", matching, get_args(Matching))
+    check_whole("n_resamples", n_resamples, least=1)
+    runs, n_rows = _tables([("first", first), ("second", second)], labels)
+    score = _score_of(measure, [table for tables in runs for table in tables], matching)
+    sizes = [len(tables) for tables in runs]
+    whole = np.ones(n_rows)
+    means = [float(np.mean([score(table, table.counts(whole)) for table in tables])) for tables in runs]
+
+    generator = np.random.default_rng(seed)
+    drawn = np.empty(n_resamples)
+    for index in range(n_resamples):
+        weights = np.bincount(generator.integers(0, n_rows, n_rows), minlength=n_rows).astype(np.float64)
+        shares = _seed_shares(sizes, generator)
+        one, other = (
+            # A run that was not drawn need not be scored.
+            sum(share * score(table, table.counts(weights)) for share, table in zip(part, tables, strict=True) if share)
+            for part, tables in zip(shares, runs, strict=True)
+        )
+        drawn[index] = one - other
+    difference = means[0] - means[1]
+    centred = drawn + (difference - drawn.mean())
+    low, high = np.quantile(centred, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return PairedComparison(
+        measure=measure,
+        first=means[0],
+        second=means[1],
+        difference=difference,
+        low=float(low),
+        high=float(high),
+        p_value=_two_sided(drawn, centred),
+        n_rows=n_rows,
+        n_resamples=n_resamples,
+        matching=matching,
+    )
+
+
+def holm(p_values: Iterable[float]) -> tuple[float, ...]:
+    """P-values corrected for how many there are (Holm's step-down), in the order given.
+
+    The smallest of m is multiplied by m, the next by m - 1, and so on; none ends up below a smaller one's, none above
+    1. Calling those up to 0.05 significant is wrong anywhere among them in at most 5 % of all such tables.
+    """
+    given = np.asarray(list(p_values), dtype=np.float64)
+    if given.ndim != 1 or not np.all((given >= 0) & (given <= 1)):
+        raise InputError("p_values must be numbers from 0 to 1, one a test")
+    order = np.argsort(given, kind="stable")
+    stepped = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return tuple(adjusted.tolist())
+
+
+# --- the draws --------------------------------------------------------------------------------------------
+
+
+def _seed_shares(sizes: Sequence[int], generator: np.random.Generator) -> list[NDArray[np.float64]]:
+    """What each run counts in the mean of its method; equally many runs are drawn together."""
+    shares = [_drawn_shares(sizes[0], generator)]
+    shares.append(shares[0] if sizes[1] == sizes[0] else _drawn_shares(sizes[1], generator))
+    return shares
+
+
+def _drawn_shares(size: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    draws = max(1, size - 1)
+    return np.bincount(generator.integers(0, size, draws), minlength=size) / draws
+
+
+def _two_sided(drawn: NDArray[np.float64], centred: NDArray[np.float64]) -> float:
+    # Where the methods tied they tie: neither the centring nor rounding may turn that into a difference.
+    tied = np.abs(drawn) <= ROUNDING
+    below = np.count_nonzero((centred <= ROUNDING) | tied)
+    above = np.count_nonzero((centred >= -ROUNDING) | tied)
+    return min(1.0, 2.0 * (1 + min(int(below), int(above))) / (len(drawn) + 1))
+
+
+# --- from labels to tables --------------------------------------------------------------------------------
+
+
+def _score_of(
+    measure: Measure, tables: Sequence[Contingency], matching: Matching
+) -> Callable[[Contingency, Counts], float]:
+    if measure == "nmi":
+        return Contingency.nmi
+    if measure == "ari":
+        return Contingency.ari
+    if matching == "exact":
+        return Contingency.accuracy
+    kept = {id(table): table.matching(table.counts()) for table in tables}
+    return lambda table, counts: table.accuracy(counts, kept[id(table)])
+
+
+def _tables(methods: Sequence[tuple[str, Sequence[Labels]]], labels: Labels) -> tuple[list[list[Contingency]], int]:
+    """A table for each run of each method, and how many rows have a label."""
+    true = _as_list(labels, "labels")
+    labelled = [row for row, label in enumerate(true) if not _is_missing(label)]
+    if not labelled:
+        raise InputError(f"nothing to compare: none of the {len(true)} rows has a true label")
+    true_codes = _codes([true[row] for row in labelled], "labels")
+    found = []
+    for name, runs in methods:
+        if isinstance(runs, (str, bytes)) or not len(runs):
+            raise InputError(f"{name} holds no runs: give one array of predicted labels a seed")
+        found.append(
+            [_table(f"{name}[{place}]", run, true_codes, labelled, len(true)) for place, run in enumerate(runs)]
+        )
+    return found, len(labelled)
+
+
+def _table(name: str, run: Labels, true_codes: NDArray[np.int64], labelled: list[int], n_rows: int) -> Contingency:
+    pred = _as_list(run, name)
+    if len(pred) != n_rows:
+        raise InputError(f"{name} has {len(pred)} rows and labels has {n_rows}: give one of each for every text")
+    return Contingency.of(true_codes, _codes(pred, name, unassigned=UNASSIGNED)[labelled])

@@ -1,0 +1,106 @@
+"""Silhouette: how much nearer a text is to its own cluster than to the next one (Rousseeuw, 1987)."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.errors import SettingError
+from coterie.metrics.internal.inputs import (
+    ClusteredPoints,
+    clustered_points,
+    row_blocks,
+    squared_distances,
+    squared_norms,
+)
+
+Metric: TypeAlias = Literal["euclidean", "cosine"]
+
+_ROUNDING = 1e-14
+"""Squared distances below this share of the squared norms are rounding (1e-7 in distance, as in float32)."""
+
+
+def silhouette(
+    embeddings: ArrayLike,
+    labels: ArrayLike,
+    metric: Metric = "euclidean",
+    sample_size: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> float:
+    """Mean silhouette over the texts that are in a cluster, in [-1, 1]; higher is better.
+
+    Parameters
+    ----------
+    embeddings : one row a text.
+    labels : one cluster a text; rows labelled -1 are left out. At least two clusters are needed.
+    metric : "euclidean" or "cosine".
+    sample_size : score this many texts drawn at random, each against all the others, so that the mean is an
+        unbiased estimate. (scikit-learn's option of this name also drops the others from the clusters.)
+    random_state : drives the draw.
+    """
+    data = _checked(embeddings, labels, metric)
+    n_points = len(data.points)
+    chosen = np.arange(n_points)
+    if sample_size is not None:
+        if isinstance(sample_size, bool) or not isinstance(sample_size, (int, np.integer)) or sample_size < 1:
+            raise SettingError(f"sample_size={sample_size!r}: use a whole number from 1 on, or None for all texts")
+        if sample_size < n_points:
+            chosen = np.sort(np.random.default_rng(random_state).choice(n_points, sample_size, replace=False))
+    return float(_scores(data, chosen, metric).mean())
+
+
+def silhouette_samples(embeddings: ArrayLike, labels: ArrayLike, metric: Metric = "euclidean") -> NDArray[np.float64]:
+    """Silhouette of each text, in the order given: NaN where labelled -1, 0 if alone in its cluster."""
+    data = _checked(embeddings, labels, metric)
+    scores = np.full(data.n_rows, np.nan)
+    scores[data.rows] = _scores(data, np.arange(len(data.points)), metric)
+    return scores
+
+
+def _checked(embeddings: ArrayLike, labels: ArrayLike, metric: Metric) -> ClusteredPoints:
+    if metric not in ("euclidean", "cosine"):
+        raise SettingError(f"metric={metric!r} is unknown: use 'euclidean' or 'cosine'")
+    return clustered_points(embeddings, labels, min_clusters=2)
+
+
+def _scores(data: ClusteredPoints, chosen: NDArray[np.intp], metric: Metric) -> NDArray[np.float64]:
+    """Silhouette of the ``chosen`` sorted points, each measured against all points."""
+    points = _prepared(data.points, metric)
+    norms = squared_norms(points)
+    scores = np.empty(len(chosen))
+    for block in row_blocks(0, len(chosen), len(points)):
+        members = chosen[block]
+        if metric == "euclidean":
+            distances = squared_distances(points[members], norms[members], points, norms)
+            # Without this, duplicates would lie apart by noise, and noise over noise is any score at all.
+            distances[distances <= _ROUNDING * (norms[members][:, None] + norms[None, :])] = 0.0
+            np.sqrt(distances, out=distances)
+        else:
+            distances = 1.0 - points[members] @ points.T
+            distances[distances <= _ROUNDING] = 0.0
+        inside = np.arange(len(members))
+        distances[inside, members] = 0.0
+        totals = np.add.reduceat(distances, data.starts, axis=1)
+        own = data.codes[members]
+        others = data.sizes[own] - 1
+        cohesion = totals[inside, own] / np.maximum(others, 1)
+        means = totals / data.sizes
+        means[inside, own] = np.inf
+        separation = means.min(axis=1)
+        larger = np.maximum(cohesion, separation)
+        # A text alone in its cluster scores 0 by convention, and so does one that coincides with all it is
+        # compared with.
+        defined = (others > 0) & (larger > 0)
+        scores[block] = np.where(defined, (separation - cohesion) / np.where(defined, larger, 1.0), 0.0)
+    return scores
+
+
+def _prepared(points: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
+    if metric == "euclidean":
+        centre: NDArray[np.float64] = points.mean(axis=0)
+        return points - centre  # changes no distance, and small norms keep small distances exact
+    lengths = np.sqrt(squared_norms(points))
+    # A row of zeros has no direction: left as it is, it lies at distance 1 from every other text.
+    return points / np.where(lengths > 0, lengths, 1.0)[:, None]

@@ -1,0 +1,1 @@
+"""Plots of a run, as data and as files."""

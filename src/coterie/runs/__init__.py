@@ -1,0 +1,1 @@
+"""A run folder: what ``coterie fit`` writes, and everything that reads or changes it."""

@@ -1,0 +1,165 @@
+"""Coterie's own method: nothing to find, training that spoils, the round that wins, and each part left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import adjusted_rand_score
+
+from coterie import Coterie, TrainingConfig, load, load_dataset
+from coterie.encoders.transformer import TransformerEncoder
+from coterie.encoders.weights import DEFAULT_MODEL
+from coterie.methods.auto import method as auto
+from coterie.selection.guard import Kept
+
+QUICK = TrainingConfig(max_epochs=1, max_steps=3, batch_size=32)
+GERMAN = (
+    "Das Paket ist noch nicht angekommen und ich warte schon seit {} Tagen.",
+    "Ich habe mein Passwort vergessen und kann mich seit {} Stunden nicht anmelden.",
+    "Die Rechnung über {} Euro ist falsch, bitte schicken Sie mir eine neue.",
+    "Wann wird der Betrag von {} Euro auf mein Konto überwiesen?",
+    "Die App stürzt immer ab, wenn ich auf Seite {} bin.",
+)
+ENGLISH = (
+    "The parcel has not arrived and I have been waiting for {} days.",
+    "I forgot my password and have not been able to log in for {} hours.",
+    "The invoice about {} euros is wrong, please send me a new one.",
+    "When will the amount of {} euros be paid to my account?",
+    "The app always crashes when I am on page {}.",
+)
+
+
+def salad(count: int) -> list[str]:
+    """Texts of words that are drawn at random from the bundled sample's."""
+    words = sorted({word for text in load_dataset("support").texts for word in str(text or "").lower().split()})
+    generator = np.random.default_rng(0)
+    return [" ".join(generator.choice(words, 7)) for _ in range(count)]
+
+
+def fitted(texts: list[str], n_clusters: int, **settings: object) -> Coterie:
+    return Coterie(n_clusters, training=QUICK, device="cpu", **settings).fit(texts)  # type: ignore[arg-type]
+
+
+def frozen_vectors(texts: list[str]) -> np.ndarray:
+    encoder = TransformerEncoder.load(DEFAULT_MODEL, max_length=64, device=torch.device("cpu"))
+    return encoder.encode(texts)
+
+
+def check_start_is_returned(model: Coterie, texts: list[str]) -> None:
+    assert np.array_equal(model.labels_, model.initial_labels_)
+    some = list(dict.fromkeys(texts))[:8]
+    np.testing.assert_allclose(model.transform(some), frozen_vectors(some), atol=1e-5)
+
+
+def reason(model: Coterie) -> str:
+    (found,) = (note for note in model.notes_ if "the start is returned" in note)
+    return found
+
+
+def test_a_salad_of_words_has_no_structure() -> None:
+    texts = salad(250)
+    model = fitted(texts, 8)
+    check_start_is_returned(model, texts)
+    assert reason(model).startswith("no structure was found beyond chance")
+    assert not model.history_.steps
+
+
+@pytest.mark.parametrize("kind", ["numbers", "order"])
+def test_one_topic_has_no_structure(kind: str) -> None:
+    generator = np.random.default_rng(0)
+    message = "my parcel is late and nobody at the depot can tell me when the courier will bring it"
+    texts = [
+        f"where is my parcel number {generator.integers(10_000, 99_999)}"
+        if kind == "numbers"
+        else " ".join(generator.permutation(message.split()))
+        for _ in range(150)
+    ]
+    model = fitted(texts, 4)
+    check_start_is_returned(model, texts)
+    assert "all texts are about one thing" in reason(model)
+    assert not model.history_.steps
+
+
+def test_nearly_all_duplicates_leave_nothing_to_learn() -> None:
+    texts = ["where is my parcel"] * 360 + salad(40)
+    model = fitted(texts, 5)
+    check_start_is_returned(model, texts)
+    assert "no structure was found" in reason(model)
+    # All of the duplicates are together.
+    assert len(set(model.labels_[:360].tolist())) == 1
+
+
+def test_two_languages_are_told() -> None:
+    texts = [each.format(number) for number in range(2, 22) for each in (*GERMAN, *ENGLISH)]
+    model = fitted(texts, 2)
+    check_start_is_returned(model, texts)
+    assert "the clusters are languages (english, german), not subjects" in reason(model)
+    german = np.array([i % 10 < 5 for i in range(len(texts))])
+    assert len(set(model.labels_[german].tolist())) == len(set(model.labels_[~german].tolist())) == 1
+
+
+def test_fewer_texts_than_can_be_judged() -> None:
+    model = fitted(["late parcel", "parcel is late", "forgot my password"], 2)
+    assert "leave nothing to learn" in reason(model)
+    assert model.candidates_ == ()
+
+
+def test_training_that_spoils_the_encoder_is_undone() -> None:
+    texts = [each.format(number) for number in range(2, 42) for each in ENGLISH]
+    model = Coterie(5, rounds=1, device="cpu", training=TrainingConfig(max_steps=6, learning_rate=0.3)).fit(texts)
+    assert len(model.history_.steps) == 6
+    check_start_is_returned(model, texts)
+    assert "fine-tuning did not help by the label-free signs" in reason(model)
+    spoiled = Coterie(
+        5, rounds=1, guard=False, device="cpu", training=TrainingConfig(max_steps=6, learning_rate=0.3)
+    ).fit(texts)
+    assert spoiled.candidates_[-1].gain_over(spoiled.candidates_[0]) < 0
+    assert np.abs(spoiled.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 0.05
+
+
+def test_the_round_that_the_signs_speak_for_is_returned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    texts = [each.format(number) for number in range(2, 22) for each in ENGLISH]
+
+    def the_second(candidates: tuple[Kept, ...]) -> Kept:
+        assert [each.name for each in candidates] == ["start", "round 1", "round 2"]
+        return candidates[1]
+
+    monkeypatch.setattr(auto, "best_kept", the_second)
+    model = Coterie(5, rounds=2, device="cpu", training=TrainingConfig(max_steps=4, learning_rate=1e-4)).fit(texts)
+    assert not {"_frozen_weights", "_teacher"} & set(vars(model)) and model._rounds is None
+    assert any("fine-tuning helped" in note and "the partition of round 1" in note for note in model.notes_)
+    assert adjusted_rand_score(model.labels_, model.candidates_[1].labels) == 1
+    assert np.abs(model.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 1e-4
+    model.save_pretrained(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert np.array_equal(again.predict(texts), model.predict(texts))
+
+
+def test_parts_can_be_left_out(tiny_encoder: Path) -> None:
+    texts = [each.format(number) for number in range(2, 10) for each in ENGLISH]
+    for settings in (
+        {"start": "kmeans"},
+        {"words": False},
+        {"view_weight": 0.0},
+        {"neighbour_weight": 0.0},
+        {"sizes": "equal"},
+        {"sizes": "free"},
+        {"rounds": 1},
+    ):
+        model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False, **settings)
+        assert set(model.labels_.tolist()) <= {0, 1, 2}
+        if settings == {"start": "kmeans"}:
+            assert model.start_ == "k-means"
+        if settings == {"rounds": 1}:
+            assert [each.name for each in model.candidates_] == ["start", "round 1"]
+
+
+def test_many_texts_are_sampled_without_being_asked(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coterie, "usual_sample", 60)
+    texts = [each.format(number) for number in range(2, 32) for each in ENGLISH]
+    model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False)
+    assert any("learned on a sample of 60 of 150 distinct texts" in note for note in model.notes_)
+    assert (model.labels_ >= 0).all()

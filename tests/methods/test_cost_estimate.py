@@ -1,0 +1,146 @@
+"""The estimate before a long job: what it reads from its trial, and that the method is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import grouped_texts
+
+from coterie import AECL, DECCRL, SCCL, Coterie, FrozenEncoder, TfIdf, TrainingConfig
+from coterie.cli.tables import in_words
+from coterie.methods import cost_estimate as estimating
+from coterie.methods.auto import method as auto
+from coterie.methods.cost_estimate import estimate, worth_estimating
+from coterie.text.corpus import as_corpus
+from coterie.training.steps import Steps
+
+TEXTS = grouped_texts(300)[0]
+CORPUS = as_corpus(TEXTS)
+
+
+def _sccl(folder: Path, **settings: Any) -> SCCL:
+    return SCCL(3, encoder=str(folder), device="cpu", training=TrainingConfig(batch_size=16, **settings))
+
+
+def test_the_method_is_left_alone(tiny_encoder: Path) -> None:
+    model = _sccl(tiny_encoder, max_epochs=3)
+    before = model.settings()
+    found = estimate(model, CORPUS)
+    assert found is not None and found.seconds > 0 and found.memory > 10**7 and found.device_memory == 0
+    assert model.settings() == before
+    assert "labels_" not in vars(model)
+    fresh = _sccl(tiny_encoder, max_epochs=3).fit(TEXTS)
+    assert (model.fit(TEXTS).labels_ == fresh.labels_).all()
+
+
+def test_twice_the_epochs_take_about_twice_as_long(tiny_encoder: Path) -> None:
+    short, long = (estimate(_sccl(tiny_encoder, max_epochs=n, max_steps=None), CORPUS) for n in (400, 1600))
+    assert short is not None and long is not None
+    assert 2.2 < long.seconds / short.seconds < 6
+
+
+def test_the_estimate_is_near_the_truth(tiny_encoder: Path) -> None:
+    import time
+
+    model = _sccl(tiny_encoder, max_epochs=60, max_steps=None, check_every=0)
+    found = estimate(model, CORPUS)
+    began = time.perf_counter()
+    model.fit(CORPUS)
+    actual = time.perf_counter() - began
+    assert found is not None
+    assert actual / 4 < found.seconds < actual * 4  # a machine that does other things beside
+
+
+def test_every_stage_counts(tiny_encoder: Path) -> None:
+    def planned(**lengths: int) -> list[float]:
+        model = AECL(3, encoder=str(tiny_encoder), device="cpu", **lengths)
+        model.set_params(training__batch_size=16, training__max_steps=None, training__max_epochs=20)
+        trial = estimating._Trial(model, list(TEXTS[:60]), "cpu", 3200)
+        assert trial.training_seconds() > 0
+        assert isinstance(trial._method, AECL)
+        return trial._method.planned_steps(3200, model.training)
+
+    assert planned(stage_1=5, stage_2=15, stage_3=30) == pytest.approx([400, 1200, 2400])
+    assert planned(stage_1=1, stage_2=0, stage_3=1) == pytest.approx([2000, 2000])
+
+
+def test_what_goes_on_after_the_training_counts(tiny_encoder: Path) -> None:
+    def seconds(steps: int) -> float:
+        model = DECCRL(3, encoder=str(tiny_encoder), device="cpu", topic_steps=steps, min_df=1, max_df=1.0)
+        model.set_params(training__max_steps=1, training__batch_size=16)
+        found = estimate(model, CORPUS)
+        assert found is not None
+        return found.seconds
+
+    assert seconds(200_000) > 10 * seconds(20)
+
+
+def test_what_is_assigned_afterwards_counts(tiny_encoder: Path) -> None:
+    whole, part = (estimate(_sccl(tiny_encoder, max_epochs=2), CORPUS, sample) for sample in (None, 100))
+    assert whole is not None and part is not None
+    assert "assigning_others" not in whole.parts
+    assert part.parts["assigning_others"] > 0
+
+
+def test_a_trial_that_sees_nothing_to_learn_is_trained_all_the_same(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard may find no structure in the few texts of a trial where there is some in all of them."""
+    monkeypatch.setattr(auto, "structure", lambda *_: 0.0)
+    model = Coterie(3, encoder=str(tiny_encoder), device="cpu", training=TrainingConfig(batch_size=64, max_epochs=2))
+    found = estimate(model, CORPUS)
+    assert found is not None and model.guard
+    alone = estimate(model.set_params(start="kmeans"), CORPUS)
+    assert alone is not None and found.parts["training"] > 0 and alone.parts["training"] > 0
+    assert any("no structure" in note for note in model.fit(CORPUS).notes_)
+
+
+def test_who_is_quick_needs_none(tiny_encoder: Path) -> None:
+    frozen = FrozenEncoder(3, encoder=str(tiny_encoder), device="cpu")
+    assert estimate(TfIdf(3), CORPUS) is None
+    assert not worth_estimating(TfIdf(3), CORPUS)
+    assert not worth_estimating(frozen, CORPUS)
+    assert estimate(frozen, CORPUS) is not None
+
+
+def test_worth_it(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = len(CORPUS.distinct)
+    monkeypatch.setattr(estimating, "TRAINED_ON_CPU", n)
+    assert worth_estimating(_sccl(tiny_encoder), CORPUS)
+    assert not worth_estimating(_sccl(tiny_encoder), CORPUS, sample=n - 1)
+    monkeypatch.setattr(estimating, "EMBEDDED_ON_CPU", n)
+    assert worth_estimating(FrozenEncoder(3, encoder=str(tiny_encoder), device="cpu"), CORPUS)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 s"), (41.4, "41 s"), (89, "89 s"), (95, "2 min"), (3600, "60 min"), (6000, "1 h 40 min")],
+)
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
+
+
+def test_ctrl_c_in_the_trial_is_not_swallowed(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unlucky(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Steps, "take", unlucky)
+    with pytest.raises(KeyboardInterrupt):
+        estimate(_sccl(tiny_encoder), CORPUS)
+
+
+def test_a_trial_that_fails_is_no_estimate(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*_: Any) -> Any:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Steps, "take", too_large)
+    assert estimate(_sccl(tiny_encoder), CORPUS) is None
+
+
+def test_a_language_model_is_not_asked_for_a_trial(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "TRAINED_ON_CPU", 10)
+    assert worth_estimating(_sccl(tiny_encoder), CORPUS)
+    slow = SCCL(3, encoder=str(tiny_encoder), device="cpu", augmentation="contextual")
+    assert not worth_estimating(slow, CORPUS)

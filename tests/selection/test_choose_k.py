@@ -1,0 +1,172 @@
+"""The number of clusters chosen without labels: on clouds of known number, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import grouped_texts
+from numpy.typing import NDArray
+from sklearn.metrics import silhouette_score
+
+from coterie.errors import InputError, SettingError
+from coterie.metrics.internal.neighbourhoods import cosine_silhouette, kept_together, nearest_by_words
+from coterie.selection import ChosenK, choose_k
+from coterie.selection.choose_k import WEIGHTS
+from coterie.selection.k_criteria import Evidence
+from coterie.selection.k_grid import around, grid, parse_range, range_of
+
+
+def clouds(k: int, seed: int = 0, each: int = 50) -> NDArray[np.float64]:
+    generator = np.random.default_rng(seed)
+    return np.repeat(generator.normal(size=(k, 16)), each, axis=0) + generator.normal(scale=0.3, size=(k * each, 16))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("k", [3, 8, 20])
+def test_clouds_are_counted(k: int, seed: int) -> None:
+    found = choose_k(vectors=clouds(k, seed))
+    assert abs(found.k - k) <= 1
+    best = max(found.candidates, key=lambda each: each.score)
+    assert best.k == found.k
+    assert best.stability > 0.9
+    assert not any("no clear groups" in sentence for sentence in found.why)
+
+
+def test_one_cloud_is_told() -> None:
+    found = choose_k(vectors=np.random.default_rng(0).normal(size=(300, 10)))
+    assert any("no clear groups" in sentence for sentence in found.why)
+    assert abs(next(each.gap for each in found.candidates if each.k == found.k)) < 0.05
+
+
+def test_the_same_seed_gives_the_same_choice() -> None:
+    vectors = clouds(6, each=20) + np.random.default_rng(5).normal(scale=0.6, size=(120, 16))
+    assert _told(choose_k(vectors=vectors, seed=3)) == _told(choose_k(vectors=vectors, seed=3))
+    assert _told(choose_k(vectors=vectors, seed=3)) != _told(choose_k(vectors=vectors, seed=4))
+
+
+def _told(found: ChosenK) -> str:
+    return json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_candidates_stay_in_the_range_given() -> None:
+    found = choose_k(vectors=clouds(8), k_range=(2, 5))
+    assert [each.k for each in found.candidates] == [2, 3, 4, 5]
+    assert found.k == 5
+    assert any("end of the range" in sentence for sentence in found.why)
+    assert choose_k(vectors=clouds(8), k_range=(6, 40)).k == 8
+
+
+def test_words_count_where_there_are_texts() -> None:
+    texts, names = grouped_texts(90)
+    points = {"parcel": (1, 0, 0), "password": (0, 1, 0), "refund": (0, 0, 1)}
+    vectors = np.array([points[name] for name in names], dtype=float)
+    vectors += np.random.default_rng(0).normal(scale=0.05, size=vectors.shape)
+    with_texts, without = choose_k(texts, vectors=vectors), choose_k(vectors=vectors)
+    assert with_texts.k == without.k == 3
+    (best,) = [each for each in with_texts.candidates if each.k == 3]
+    assert best.words > 0.2
+    signs = {name: getattr(best, name) for name in WEIGHTS}
+    assert best.score == pytest.approx(sum(WEIGHTS[name] * value for name, value in signs.items()))
+    assert all(math.isnan(each.words) for each in without.candidates)
+    assert without.to_dict()["candidates"][0]["words"] is None
+
+
+def test_repeated_and_empty_texts_change_nothing() -> None:
+    texts, _ = grouped_texts(60)
+    vectors = clouds(3, each=20)[:60]
+    once = choose_k(texts, vectors=vectors)
+    again = choose_k([*texts, "", texts[0]], vectors=np.vstack([vectors, vectors[:1], vectors[:1]]))
+    assert (again.k, again.candidates, again.n_texts) == (once.k, once.candidates, 60)
+
+
+def test_the_encoder_is_asked_where_no_vectors_are_given(tiny_encoder: object) -> None:
+    found = choose_k(grouped_texts(40)[0], encoder=str(tiny_encoder), device="cpu")
+    assert found.looked_at == found.n_texts == 40
+    assert 2 <= found.k <= found.highest == 19
+
+
+@pytest.mark.parametrize(
+    ("vectors", "k_range", "error", "words"),
+    [
+        (np.eye(3), None, InputError, "3 distinct texts"),
+        (np.ones((50, 4)), None, InputError, "1 distinct texts"),
+        (clouds(3), (5, 80), SettingError, "at most 75 clusters"),
+        (clouds(3), (9, 4), SettingError, "must be below"),
+        (clouds(3), (4, 4), SettingError, "must be below"),
+        (clouds(3), (1, 4), SettingError, "lowest number of clusters is 2"),
+        (np.full((20, 3), np.nan), None, InputError, "finite"),
+        ([["a", "b"]] * 20, None, InputError, "table of numbers"),
+        (np.zeros(20), None, InputError, "one row a text"),
+        (None, None, InputError, "give texts"),
+    ],
+)
+def test_what_cannot_be_chosen_from(
+    vectors: object, k_range: tuple[int, int] | None, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words) as caught:
+        choose_k(vectors=vectors, k_range=k_range)
+    assert "\n" not in str(caught.value)
+
+
+def test_texts_of_one_vector_and_equal_texts() -> None:
+    texts, _ = grouped_texts(40)
+    with pytest.raises(InputError, match="the same vector"):
+        choose_k(texts, vectors=np.ones((40, 5)))
+    with pytest.raises(InputError, match="from 1 distinct texts"):
+        choose_k(["the same"] * 40)
+
+
+@pytest.mark.parametrize("given", ["5", "a-b", "5-", "5-60-70", "-5-60", ""])
+def test_a_range_that_cannot_be_read(given: str) -> None:
+    with pytest.raises(SettingError, match="A-B"):
+        parse_range(given)
+
+
+def test_ranges() -> None:
+    assert parse_range(" 5 - 60 ") == (5, 60)
+    assert range_of(None, 10, 10) == (2, 5)
+    assert range_of(None, 900, 900) == (2, 90)
+    assert range_of(None, 1_000_000, 4_000) == (2, 200)
+    tried = grid(2, 200)
+    assert tried[0] == 2 and tried[-1] == 200 and tried == sorted(set(tried))
+    more = around(tried[-3], tried)
+    assert len(more) == 8 and not set(more) & set(tried)
+    assert tried[-4] < min(more) and max(more) < tried[-2]
+    assert around(2, tried) == []
+
+
+# --- the signs themselves ---
+
+
+def test_the_silhouette_is_scikit_learns() -> None:
+    vectors = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    labels = np.random.default_rng(1).integers(0, 5, 80)
+    labels[0] = 5  # alone in its cluster
+    assert cosine_silhouette(units, labels) == pytest.approx(silhouette_score(units, labels, metric="cosine"), abs=1e-5)
+
+
+def test_neighbours_kept_together_by_hand() -> None:
+    labels = np.array([0, 0, 1, 1])
+    first, second = np.array([0, 1, 2, 3]), np.array([1, 0, 3, 0])
+    # Three of four together; starts are half and half, ends three quarters and one.
+    assert kept_together(labels, first, second) == pytest.approx(3 / 4 - (0.5 * 0.75 + 0.5 * 0.25))
+    assert kept_together(np.zeros(4, dtype=np.int64), first, second) == 0
+    assert math.isnan(kept_together(labels, first[:0], second[:0]))
+
+
+def test_texts_without_a_common_word_are_no_neighbours() -> None:
+    first, second = nearest_by_words(["late parcel", "parcel lost", "reset password", "nothing shared here"])
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) == {(0, 1), (1, 0)}
+    assert len(nearest_by_words(["?", "!", "a"])[0]) == 0
+
+
+def test_stability_falls_where_there_is_nothing_to_find() -> None:
+    evidence = Evidence(clouds(4), None, 0)
+    assert evidence.of(4)["stability"] > 0.99
+    assert evidence.of(30)["stability"] < 0.7
+    assert evidence.of(4)["gap"] > evidence.of(2)["gap"]
+    assert len(np.unique(evidence.labels(4))) == 4
