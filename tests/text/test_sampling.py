@@ -200,7 +200,7 @@ def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_sample_that_a_linkage_cannot_hold_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.methods.baselines.partition.PartitionMixin._most_rows", lambda _: 20)
+    monkeypatch.setattr("coterie.methods.baselines.partition.PartitionMixin.max_rows", lambda _: 20)
     texts = [f"text number {i}" for i in range(40)]
     with pytest.raises(InputError, match="20 texts that can be held"):
         TfIdf(3, clusterer="ward").fit(texts, sample=30)

@@ -29,7 +29,7 @@ def augmented_cosines(model: ClusteringMethod, corpus: Corpus) -> list[int]:
         return []
     texts = [corpus.distinct[row] for row in sampled_rows(len(corpus.distinct))]
     views = augmenters[0].augment(texts, np.random.default_rng(SAMPLE_SEED))
-    vectors = unit_rows(model._load_encoder().encode([*texts, *views]))
+    vectors = unit_rows(model.load_encoder().encode([*texts, *views]))
     # Equal vectors have a cosine of 1, which rounding may lift above it.
     cosines = (vectors[: len(texts)] * vectors[len(texts) :]).sum(axis=1).clip(-1, 1)
     counts: list[int] = np.histogram(cosines, BINS, (-1, 1))[0].tolist()

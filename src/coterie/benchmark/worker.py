@@ -94,7 +94,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
 
 def _most(model: ClusteringMethod, corpus: Corpus) -> int | None:
     """Of a set that a linkage cannot hold it learns on as many texts as it can; the run's notes say so."""
-    most = model._most_rows()
+    most = model.max_rows()
     return most if most is not None and len(corpus) > most else None
 
 

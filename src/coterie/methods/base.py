@@ -112,7 +112,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         n_repeated = len(corpus) - n_empty - len(corpus.distinct)
         if n_repeated:
             self._note(f"{n_repeated:,} rows repeat an earlier text; each text is used once, weighted by its count")
-        drawn = draw_sample(corpus, sample, self.seed_, self._most_rows())
+        drawn = draw_sample(corpus, sample, self.seed_, self.max_rows())
         for remark in drawn.remarks():
             self._note(remark)
         self._finish(drawn, self._learn(drawn.corpus, drawn.rows_of(vectors)), vectors)
@@ -128,7 +128,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             )
         if sample is not None:
             check_whole("sample", sample, least=self.n_clusters)
-            most = self._most_rows()
+            most = self.max_rows()
             if most is not None and min(sample, len(corpus.distinct)) > most:
                 raise InputError(f"sample={sample} is more than the {most:,} texts that can be held; ask for fewer")
 
@@ -199,6 +199,13 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         """The topics of each cluster, where the method learns some."""
         return None
 
+    def max_rows(self) -> int | None:
+        """Return the most rows (repeats counted) that the method can learn on; ``None``: no limit.
+
+        A method that needs the distances of all pairs of rows has a limit; a sample keeps to it.
+        """
+        return None
+
     # What a method supplies.
 
     @abstractmethod
@@ -244,10 +251,6 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
         """Undo :meth:`_save_parts` and :meth:`_state`."""
-
-    def _most_rows(self) -> int | None:
-        """How many rows the method can learn on, repeats counted, where there is a limit; a sample keeps to it."""
-        return None
 
     def _prepare(self, vectors: Any) -> Any:
         """Vectors given by the user, as the clustering sees them."""

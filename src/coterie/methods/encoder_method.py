@@ -54,7 +54,8 @@ class EncoderMethod(ClusteringMethod):
     _can_be_tried: bool = True
     _measured_noise: float | None = None
 
-    def _load_encoder(self) -> TransformerEncoder:
+    def load_encoder(self) -> TransformerEncoder:
+        """Load the pretrained encoder that the parameters name, on the device they name."""
         from coterie.encoders.device import resolve_device
         from coterie.encoders.transformer import TransformerEncoder
 

@@ -202,7 +202,7 @@ class TrainedMethod(EncoderMethod):
         return [cap * length / sum(self._stage_lengths) for length in self._stage_lengths]
 
     def _load_and_tokenize(self, corpus: Corpus) -> tuple[TransformerEncoder, TokenArrays]:
-        encoder = self.encoder_ = self._load_encoder()
+        encoder = self.encoder_ = self.load_encoder()
         self._check_backbone(encoder)
         tokens = encoder.tokenize(corpus.distinct)
         self._note_truncated(tokens.truncated, corpus)

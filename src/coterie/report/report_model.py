@@ -157,7 +157,7 @@ class Shown:
         if self.run.initial_labels is None or not isinstance(model, EncoderMethod):
             return None
         try:
-            return np.asarray(model._load_encoder().encode(self.texts), dtype=np.float32)
+            return np.asarray(model.load_encoder().encode(self.texts), dtype=np.float32)
         except (CoterieError, OSError):
             return None
 

@@ -89,7 +89,7 @@ class FeatureMethod(EncoderMethod):
             self.n_features_ = given.shape[1]
             return given
         if self._has_encoder:
-            self.encoder_ = self._load_encoder()
+            self.encoder_ = self.load_encoder()
         if self.features == "tfidf":
             self._fit_words(corpus)
         elif self.features == "sif":

@@ -95,8 +95,8 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
 
         return torch.from_numpy(features).to(resolve_device(self.device))
 
-    def _load_encoder(self) -> TransformerEncoder:
-        encoder = super()._load_encoder()
+    def load_encoder(self) -> TransformerEncoder:
+        encoder = super().load_encoder()
         if self.clusterer == "spherical":
             # Unit length belongs to the vectors then, also in the saved folder.
             encoder.settings = replace(encoder.settings, normalize=True)

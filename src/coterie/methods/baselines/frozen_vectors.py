@@ -33,7 +33,7 @@ class FrozenVectorsMethod(EncoderMethod):
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
         self.from_embeddings_ = vectors is not None
         if vectors is None:
-            self.encoder_ = self._load_encoder()
+            self.encoder_ = self.load_encoder()
             self._measured_noise = None
             encoded = super()._encode(corpus.distinct)
             self._note_truncated(encoded.truncated, corpus)

@@ -32,7 +32,7 @@ class PartitionMixin(ClusteringMethod):
         if self.clusterer == "umap":
             require_extra("umap", "umap")
 
-    def _most_rows(self) -> int | None:
+    def max_rows(self) -> int | None:
         return LARGEST if self.clusterer in LINKAGES else None
 
     def _prepare(self, features: Any) -> Any:

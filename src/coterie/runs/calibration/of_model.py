@@ -32,5 +32,5 @@ def _untrained(model: ClusteringMethod, texts: list[str]) -> Any:
     from coterie.methods.encoder_method import EncoderMethod
 
     if "initial_labels_" in vars(model) and isinstance(model, EncoderMethod):
-        return model._load_encoder().encode(texts)
+        return model.load_encoder().encode(texts)
     return model.transform(texts)

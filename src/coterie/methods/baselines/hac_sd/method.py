@@ -98,7 +98,7 @@ class HACSD(FrozenVectorsMethod):
         check_choice("linkage", self.linkage, LINKAGES)
         check_whole("max_rounds", self.max_rounds, least=1)
 
-    def _most_rows(self) -> int | None:
+    def max_rows(self) -> int | None:
         return LARGEST
 
     def _cluster(self, features: NDArray[np.float32], corpus: Corpus) -> Learned:
