@@ -1,4 +1,4 @@
-"""What many tests share: a tiny encoder made on the spot, and texts in plain groups."""
+"""Fixtures that many tests share: a tiny encoder with random weights, and short texts on three topics."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Tiny models gain nothing from threads, and on busy cores they lose much.
+# One thread: tiny models are not faster with more, and much slower on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# What commands print is wrapped to the terminal, which a test process may not have.
+# Columns of the terminal that commands wrap their output to; a test process may have no terminal.
 os.environ["COLUMNS"] = "120"
-# Tests never ask a model hub.
+# No test downloads from a model hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-GROUPS = {
+TOPICS = {
     "parcel": ["parcel", "late", "courier", "delivery", "tracking", "depot", "shipped", "doorstep"],
     "password": ["password", "login", "account", "reset", "locked", "username", "code", "email"],
     "refund": ["refund", "money", "bank", "paid", "invoice", "card", "charged", "returned"],
@@ -23,27 +23,27 @@ GROUPS = {
 FILLERS = ["my", "the", "is", "still", "please", "again", "not", "why", "today", "help"]
 
 
-def grouped_texts(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """``n`` distinct short texts and the group each was drawn from."""
+def topic_texts(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Return ``n`` distinct short texts and the topic of each, the three topics in turn."""
     generator = np.random.default_rng(seed)
-    names = list(GROUPS)
+    topics = list(TOPICS)
     texts: dict[str, str] = {}
     while len(texts) < n:
-        name = names[len(texts) % len(names)]
-        words = [*generator.choice(GROUPS[name], 3, replace=False), *generator.choice(FILLERS, 2, replace=False)]
-        texts.setdefault(" ".join(generator.permutation(words)), name)
+        topic = topics[len(texts) % len(topics)]
+        words = [*generator.choice(TOPICS[topic], 3, replace=False), *generator.choice(FILLERS, 2, replace=False)]
+        texts.setdefault(" ".join(generator.permutation(words)), topic)
     return list(texts), list(texts.values())
 
 
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a randomly initialised BERT of two layers and a word-level WordPiece tokenizer."""
+    """Return the folder of a randomly initialised BERT of two layers with a word-level WordPiece tokenizer."""
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("encoders") / "tiny"
-    words = [*FILLERS, *(word for group in GROUPS.values() for word in group)]
+    words = [*FILLERS, *(word for topic in TOPICS.values() for word in topic)]
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{c}" for c in letters)]
     tokenizer = Tokenizer(models.WordPiece({word: i for i, word in enumerate(vocabulary)}, unk_token="[UNK]"))
@@ -78,7 +78,7 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run_folder(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with a report; tests must leave it as it is."""
+    """Return a run folder that tests only read."""
     from made_run import make_run
 
     return make_run(tmp_path_factory.mktemp("made"), tiny_encoder)

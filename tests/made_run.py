@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.cli.fit import fit
 
@@ -17,7 +17,7 @@ EMOJI = "parcel late 😡👨‍👩‍👧"
 
 def make_run(folder: Path, encoder: Path) -> Path:
     """Of a method that trains, with snapshots, a repeated and an empty text; its labels are in ``texts.csv``."""
-    texts, names = grouped_texts(60)
+    texts, names = topic_texts(60)
     odd = [(NASTY, "odd"), (RIGHT_TO_LEFT, "odd"), (EMOJI, "odd"), (texts[0], names[0]), ("", "odd")]
     with (folder / "texts.csv").open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([("text", "label"), *zip(texts, names, strict=True), *odd])

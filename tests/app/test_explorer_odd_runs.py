@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.app.assign_texts import place
 from coterie.app.edit_requests import edit_of
@@ -15,7 +15,7 @@ from coterie.app.session import Explored, Wanted
 from coterie.cli.fit import fit
 from coterie.errors import InputError
 
-TEXTS = grouped_texts(30)[0]
+TEXTS = topic_texts(30)[0]
 LONG = "parcel late " * 9_000
 ODD = ["الطرد متأخر جدا \u202e", "😡👨‍👩‍👧", "zebra quagga okapi", LONG]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from served import Served
 from synthetic_run import write_run
 
@@ -91,7 +91,7 @@ def test_exports_hold_runner_ups_of_all_texts_where_that_is_quick(
 
 @pytest.mark.parametrize("method", ["tfidf", "bow"])
 def test_new_texts_are_shown_with_texts_like_them_where_words_are_counted(method: str, tmp_path: Path) -> None:
-    texts = grouped_texts(30)[0]
+    texts = topic_texts(30)[0]
     with (tmp_path / "texts.csv").open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([["text"], *([text] for text in texts)])
     fit(tmp_path / "texts.csv", clusters="3", method=method, text_column="text", output=tmp_path / "run", quiet=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import AECL
 from coterie.benchmark.figures import FigureData, FigureSpec, draw_figure, figure_jobs, find_figure
@@ -88,7 +88,7 @@ def test_a_run_has_the_stages_of_its_row(row: str, stages: set[str], tiny_encode
     small = {"encoder": str(tiny_encoder), "device": "cpu", "training.max_epochs": 10, "training.batch_size": 15}
     settings = {**find_row(row).settings_for(find_set("tweet")), **small, "training.check_every": 0}
     model = build_method("aecl", 3, 0, settings, {})
-    model.fit(grouped_texts(30)[0])
+    model.fit(topic_texts(30)[0])
     assert isinstance(model, AECL)
     assert {step["stage"] for step in model.history_.steps} == stages
     assert len(model.history_.steps) == 20  # of ten epochs, whatever is left out

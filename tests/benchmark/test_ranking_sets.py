@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie.benchmark.runner as runner
 import coterie.datasets.loading as loading
@@ -33,7 +33,7 @@ COLUMNS = {
 
 def _made() -> Loaded:
     """Two texts of each group; the one of the same group is relevant."""
-    texts, groups = grouped_texts(90)
+    texts, groups = topic_texts(90)
     questions = tuple(
         Question(at, (30 + at, 31 + at, 32 + at), tuple(groups[30 + at + i] == groups[at] for i in range(3)))
         for at in range(20)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from threadpoolctl import threadpool_limits
 
 import coterie.benchmark.reclustering as reclustering
@@ -26,7 +26,7 @@ from coterie.methods.baselines.idec import IDEC
 from coterie.metrics.external.scores import ari
 from coterie.text.corpus import Corpus, as_corpus
 
-TEXTS, NAMES = grouped_texts(60)
+TEXTS, NAMES = topic_texts(60)
 
 
 def _groups(repeated: int = 0) -> tuple[Corpus, Any, list[str]]:

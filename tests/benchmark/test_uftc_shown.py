@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from matplotlib.figure import Figure
 
 from coterie import UFTC, TrainingConfig
@@ -55,7 +55,7 @@ def test_what_the_paper_prints_stands_beside(tmp_path: Path) -> None:
 
 
 def test_the_maps_are_of_the_start_and_of_the_epochs_after_it(tiny_encoder: Path, tmp_path: Path) -> None:
-    texts, groups = grouped_texts(24)
+    texts, groups = topic_texts(24)
     training = TrainingConfig(max_epochs=8, batch_size=8, snapshot_every=1, check_every=0, learning_rate=1e-3)
     model = UFTC(3, encoder=str(tiny_encoder), device="cpu", training=training).fit(texts)
     told = save_trace(tmp_path / "trace.safetensors", as_corpus(texts).distinct_index, model.snapshots_)

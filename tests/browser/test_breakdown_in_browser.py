@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from chromium import Page, chromium
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.cli.fit import fit
 from coterie.describe.language_model_names import KnownNames
@@ -21,7 +21,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     from coterie.cli.report import report
 
     folder = tmp_path_factory.mktemp("counted")
-    texts, _ = grouped_texts(40)
+    texts, _ = topic_texts(40)
     countries = [MARKUP, "FR", ""]
     rows = [f"{text},{countries[i % 3]},2024-0{1 + i % 6}-1{i % 9}" for i, text in enumerate(texts)]
     (folder / "in.csv").write_text("\n".join(["text,country,<b>day</b>", *rows]), encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from command_line import coterie, done, process_environment, read_rows, refusal, tree, write_csv, write_parquet
-from conftest import grouped_texts
+from conftest import topic_texts
 from rich.console import Console
 
 from coterie.cli.augment import _marked
@@ -25,7 +25,7 @@ from coterie.text.augmentation.registry import AUGMENTERS, AugmenterInfo
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.text.augmentation.wordnet import synonyms_of
 
-TEXTS = grouped_texts(30)[0]
+TEXTS = topic_texts(30)[0]
 calls: list[int] = []
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from command_line import column, done, refusal, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.describe.changes import compare_partitions
 
-TEXTS, _ = grouped_texts(30)
+TEXTS, _ = topic_texts(30)
 # Cluster 0 goes half and half to 0 and 3; 1 and 2 stay but for one row.
 BEFORE = [i % 3 for i in range(30)]
 AFTER = [3 if label == 0 and i >= 15 else label for i, label in enumerate(BEFORE)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import RUN_FILES, Outcome, column, done, read_header, read_json, read_rows
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.datasets.loading import find_dataset
 from coterie.methods import building
@@ -82,6 +82,6 @@ def test_the_demo_writes_demo_run_here(
     done("demo", "--overwrite")
     assert (tmp_path / "demo-run" / "assignments.csv").stat().st_mtime_ns > before
     # What the last line promises: the run takes new texts.
-    (tmp_path / "new.csv").write_text("text\n" + "\n".join(grouped_texts(5)[0]) + "\n")
+    (tmp_path / "new.csv").write_text("text\n" + "\n".join(topic_texts(5)[0]) + "\n")
     done("predict", "demo-run", "new.csv", "-q", "-o", "out.csv")
     assert len(read_rows(tmp_path / "out.csv")) == 5

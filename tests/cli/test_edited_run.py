@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from chat_server import ChatServer, says
 from command_line import column, done, read_json, read_rows, tree, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.app.edit_requests import edit_of
 from coterie.app.session import Explored
@@ -20,14 +20,14 @@ from coterie.report.plots.pictures import BarPicture, TablePicture, picture_of
 from coterie.report.report_model import Shown
 from coterie.runs.saved_run import read_run
 
-TEXTS, GROUPS = grouped_texts(60)
+TEXTS, TOPICS = topic_texts(60)
 FITTED = ("assignments.csv", "clusters.json", "run.json")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("edited")
-    path = write_csv(folder / "in.csv", {"text": [*TEXTS, TEXTS[0]], "group": [*GROUPS, GROUPS[0]]})
+    path = write_csv(folder / "in.csv", {"text": [*TEXTS, TEXTS[0]], "group": [*TOPICS, TOPICS[0]]})
     options = ("--text-column", "text", "--by", "group", "--report", "-q")
     done("fit", path, "-k", 4, "-m", "tfidf", *options, "-o", folder / "run")
     return folder / "run"
@@ -105,7 +105,7 @@ def test_the_report_shows_the_clusters_as_people_left_them(run: Path) -> None:
 
 def test_labels_are_compared_with_the_clusters_of_now(run: Path, made: Path) -> None:
     _edit(run, kind="merge", clusters=[1, 2, 3], to=0)
-    gold = write_csv(run.parent / "gold.csv", {"label": [*GROUPS, GROUPS[0]]})
+    gold = write_csv(run.parent / "gold.csv", {"label": [*TOPICS, TOPICS[0]]})
     done("report", run, "--labels", gold, "-o", run / "now.html")
     truth = _content(run / "now.html")["truth"]
     assert truth["clusters"] == [0] and truth["scores"]["ari"] == 0

@@ -21,7 +21,7 @@ from command_line import (
     write_jsonl,
     write_parquet,
 )
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.methods.persistence import load
 from coterie.metrics.external.attention import corpus_attention
@@ -29,10 +29,10 @@ from coterie.metrics.external.pairs import KINDS
 from coterie.metrics.external.scores import evaluate
 from coterie.metrics.external.snapshots import read_snapshots
 
-TEXTS, GROUPS = grouped_texts(30)
+TEXTS, TOPICS = topic_texts(30)
 # Mostly the groups, with mistakes and two rows in no cluster.
 NUMBER = {"parcel": 0, "password": 1, "refund": 2}
-CLUSTERS = [NUMBER[group] if i % 7 else (NUMBER[group] + 1) % 3 for i, group in enumerate(GROUPS)]
+CLUSTERS = [NUMBER[group] if i % 7 else (NUMBER[group] + 1) % 3 for i, group in enumerate(TOPICS)]
 CLUSTERS[4] = CLUSTERS[20] = -1
 IDS = [f"t{i}" for i in range(30)]
 
@@ -62,15 +62,15 @@ def expected(labels: Sequence[object]) -> dict[str, float]:
 
 
 def test_json_holds_what_the_library_computes(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS})
     found = scores(assignments, "--labels", labels)
-    assert found == expected(GROUPS)
+    assert found == expected(TOPICS)
     assert 0.7 < found["accuracy"] < 0.95
     assert (found["n_rows"], found["n_unassigned"], found["n_without_label"], found["n_clusters"]) == (30, 2, 0, 3)
 
 
 def test_the_table_shows_the_same_in_percent(assignments: Path, tmp_path: Path) -> None:
-    blanks = [*GROUPS[:-3], "", "", ""]
+    blanks = [*TOPICS[:-3], "", "", ""]
     labels = write_csv(tmp_path / "gold.csv", {"topic": blanks})
     outcome = done("evaluate", assignments, "--labels", labels, "--label-column", "topic")
     wanted = expected(blanks)
@@ -107,15 +107,15 @@ def test_rows_are_matched_by_id(assignments: Path, tmp_path: Path) -> None:
     order = list(range(30))
     random.Random(0).shuffle(order)
     # More labels than rows are no mistake when they are matched by id.
-    columns = {"key": [IDS[i] for i in order] + ["extra"], "label": [GROUPS[i] for i in order] + ["parcel"]}
+    columns = {"key": [IDS[i] for i in order] + ["extra"], "label": [TOPICS[i] for i in order] + ["parcel"]}
     labels = write_csv(tmp_path / "gold.csv", columns)
-    assert scores(assignments, "--labels", labels, "--id-column", "key") == expected(GROUPS)
+    assert scores(assignments, "--labels", labels, "--id-column", "key") == expected(TOPICS)
     same_length = write_csv(tmp_path / "rows.csv", {name: values[:30] for name, values in columns.items()})
-    assert scores(assignments, "--labels", same_length) == expected([GROUPS[i] for i in order])
+    assert scores(assignments, "--labels", same_length) == expected([TOPICS[i] for i in order])
 
 
 def test_numbers_serve_as_labels_and_ids(assignments: Path, tmp_path: Path) -> None:
-    numbers = [NUMBER[group] + 10 for group in GROUPS]
+    numbers = [NUMBER[group] + 10 for group in TOPICS]
     columns = {"label": numbers, "key": IDS}
     for labels in (write_jsonl(tmp_path / "gold.jsonl", columns), write_parquet(tmp_path / "gold.parquet", columns)):
         assert scores(assignments, "--labels", labels) == expected(numbers)
@@ -129,7 +129,7 @@ def test_numbers_serve_as_labels_and_ids(assignments: Path, tmp_path: Path) -> N
 def test_rows_without_a_label_are_left_out_and_counted(write: object, assignments: Path, tmp_path: Path) -> None:
     ending = {write_csv: "csv", write_jsonl: "jsonl", write_parquet: "parquet"}[write]  # type: ignore[index]
     blank = "" if ending == "csv" else None
-    blanks = [blank if i in (0, 4, 9) else group for i, group in enumerate(GROUPS)]
+    blanks = [blank if i in (0, 4, 9) else group for i, group in enumerate(TOPICS)]
     labels = write(tmp_path / f"gold.{ending}", {"label": blanks})  # type: ignore[operator]
     found = scores(assignments, "--labels", labels)
     assert found == expected(blanks)
@@ -137,7 +137,7 @@ def test_rows_without_a_label_are_left_out_and_counted(write: object, assignment
 
 
 def test_a_run_is_scored_from_its_own_files(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "key": IDS, "group": GROUPS})
+    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "key": IDS, "group": TOPICS})
     done("fit", path, "-k", 3, "-m", "tfidf", "-q", "--id-column", "key", "-o", tmp_path / "run")
     done("predict", tmp_path / "run", path, "-q", "--id-column", "key", "-o", tmp_path / "out.csv")
     options = ("--labels", path, "--label-column", "group")
@@ -149,13 +149,13 @@ def test_a_run_is_scored_from_its_own_files(tmp_path: Path) -> None:
 
 
 def test_different_lengths_are_refused(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS[:29]})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS[:29]})
     message = refusal("evaluate", assignments, "--labels", labels)
     assert "29" in message and "30" in message and "--id-column" in message
 
 
 def test_missing_columns_are_named(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"topic": GROUPS, "key": IDS})
+    labels = write_csv(tmp_path / "gold.csv", {"topic": TOPICS, "key": IDS})
     message = refusal("evaluate", assignments, "--labels", labels)
     assert str(labels) in message and "'label'" in message and "'topic', 'key'" in message
     message = refusal("evaluate", assignments, "--labels", labels, "--label-column", "topic", "--id-column", "idd")
@@ -168,19 +168,19 @@ def test_missing_columns_are_named(assignments: Path, tmp_path: Path) -> None:
 
 
 def test_rows_whose_id_has_no_label_are_left_out_and_counted(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS[2:], "key": IDS[2:]})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS[2:], "key": IDS[2:]})
     scores = json.loads(done("evaluate", assignments, "--labels", labels, "--id-column", "key", "--json").out)
     assert scores["n_without_label"] == 2
-    assert scores["n_rows"] == len(GROUPS) - 2
+    assert scores["n_rows"] == len(TOPICS) - 2
 
 
 def test_ids_of_another_file_are_refused(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS, "key": [f"other-{i}" for i in range(len(GROUPS))]})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS, "key": [f"other-{i}" for i in range(len(TOPICS))]})
     assert "'key'" in refusal("evaluate", assignments, "--labels", labels, "--id-column", "key")
 
 
 def test_a_run_folder_stands_for_its_assignments(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS})
     run = tmp_path / "as-run"
     run.mkdir()
     (run / "assignments.csv").write_bytes(assignments.read_bytes())
@@ -188,23 +188,23 @@ def test_a_run_folder_stands_for_its_assignments(assignments: Path, tmp_path: Pa
 
 
 def test_two_labels_for_one_id_are_refused(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": [*GROUPS, "other"], "key": [*IDS, "t3"]})
+    labels = write_csv(tmp_path / "gold.csv", {"label": [*TOPICS, "other"], "key": [*IDS, "t3"]})
     outcome = coterie("evaluate", assignments, "--labels", labels, "--id-column", "key")
     assert str(labels) in refusal_line(outcome) and "'key'" in refusal_line(outcome)
 
 
 def test_bad_values_are_refused(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS})
-    words = write_csv(tmp_path / "words.csv", {"cluster": GROUPS})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS})
+    words = write_csv(tmp_path / "words.csv", {"cluster": TOPICS})
     assert "whole numbers" in refusal("evaluate", words, "--labels", labels)
-    lists = write_jsonl(tmp_path / "lists.jsonl", {"label": [[group] for group in GROUPS]})
+    lists = write_jsonl(tmp_path / "lists.jsonl", {"label": [[group] for group in TOPICS]})
     assert "list" in refusal("evaluate", assignments, "--labels", lists)
     blank = write_csv(tmp_path / "blank.csv", {"label": [""] * 30})
     assert "none of the 30 rows has a true label" in refusal("evaluate", assignments, "--labels", blank)
 
 
 def test_missing_files_are_refused_and_nothing_is_written(assignments: Path, tmp_path: Path) -> None:
-    labels = write_csv(tmp_path / "gold.csv", {"label": GROUPS})
+    labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS})
     before = tree(tmp_path)
     assert "no such file" in refusal("evaluate", tmp_path / "none.csv", "--labels", labels)
     assert "no such file" in refusal("evaluate", assignments, "--labels", tmp_path / "none.csv")
@@ -219,7 +219,7 @@ def test_missing_files_are_refused_and_nothing_is_written(assignments: Path, tmp
 def aecl_run(tmp_path_factory: pytest.TempPathFactory, tiny_encoder: Path) -> Path:
     """A run of AECL with snapshots; its second row is empty, its last repeats the first text under another label."""
     folder = tmp_path_factory.mktemp("aecl")
-    texts, groups = [TEXTS[0], "", *TEXTS[1:], TEXTS[0]], [GROUPS[0], "", *GROUPS[1:], "other"]
+    texts, groups = [TEXTS[0], "", *TEXTS[1:], TEXTS[0]], [TOPICS[0], "", *TOPICS[1:], "other"]
     path = write_csv(folder / "in.csv", {"text": texts, "key": list(range(32)), "topic": groups})
     settings = ["stage_1=1", "stage_2=1", "stage_3=1", "augmentation=word_deletion"]
     settings += ["training.batch_size=8", "training.max_epochs=3"]
@@ -294,7 +294,7 @@ def test_attention_of_a_saved_run(aecl_run: Path) -> None:
 
 
 def test_what_a_run_lacks_is_said(assignments: Path, tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "label": GROUPS})
+    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "label": TOPICS})
     done("fit", path, "-k", 3, "-m", "tfidf", "-q", "--text-column", "text", "-o", tmp_path / "run")
     message = refusal("evaluate", tmp_path / "run", "--labels", path, "--attention")
     assert "AECL" in message and "TfIdf" in message and "--method aecl" in message

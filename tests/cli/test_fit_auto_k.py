@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from command_line import column, coterie, done, read_json, refusal, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 
 @pytest.fixture
 def texts_csv(tmp_path: Path) -> Path:
-    return write_csv(tmp_path / "texts.csv", {"text": [*grouped_texts(60)[0], ""]})
+    return write_csv(tmp_path / "texts.csv", {"text": [*topic_texts(60)[0], ""]})
 
 
 def test_the_choice_is_told_and_written_down(texts_csv: Path, tiny_encoder: Path, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from command_line import (
     write_jsonl,
     write_parquet,
 )
-from conftest import grouped_texts
+from conftest import topic_texts
 
-TEXTS, GROUPS = grouped_texts(24)
+TEXTS, TOPICS = topic_texts(24)
 N = len(TEXTS)
 AGES = [str(20 + i) for i in range(N)]
 CODES = [f"ticket-{i:03d}" for i in reversed(range(N))]
@@ -46,37 +46,37 @@ def test_an_id_column_stands_after_the_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [("--keep", "age,group"), ("--keep", "age", "--keep", "group")])
 def test_kept_columns_come_last(options: tuple[str, ...], tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"code": CODES, "group": GROUPS, "text": TEXTS, "age": AGES})
+    path = write_csv(tmp_path / "in.csv", {"code": CODES, "group": TOPICS, "text": TEXTS, "age": AGES})
     assignments = fitted(path, *options)
     assert read_header(assignments) == [*OWN_COLUMNS, "age", "group"]
     assert column(assignments, "age") == AGES
-    assert column(assignments, "group") == GROUPS
+    assert column(assignments, "group") == TOPICS
 
 
 def test_keep_all_keeps_all_others_in_their_order(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"group": GROUPS, "code": CODES, "body": TEXTS, "age": AGES})
+    path = write_csv(tmp_path / "in.csv", {"group": TOPICS, "code": CODES, "body": TEXTS, "age": AGES})
     assignments = fitted(path, "--keep", "all", "--text-column", "body", "--id-column", "code")
     assert read_header(assignments) == ["row", "id", *OWN_COLUMNS[1:], "group", "age"]
     assert column(assignments, "text") == TEXTS
     assert column(assignments, "id") == CODES
-    assert column(assignments, "group") == GROUPS
+    assert column(assignments, "group") == TOPICS
     assert column(assignments, "age") == AGES
 
 
 def test_kept_columns_with_our_names_get_a_suffix(tmp_path: Path) -> None:
-    columns = {"body": TEXTS, "cluster": GROUPS, "text": AGES, "row": CODES, "id": CODES, "other": AGES}
+    columns = {"body": TEXTS, "cluster": TOPICS, "text": AGES, "row": CODES, "id": CODES, "other": AGES}
     path = write_csv(tmp_path / "in.csv", columns)
     assignments = fitted(path, "--text-column", "body", "--keep", "all")
     renamed = ["cluster_input", "text_input", "row_input", "id_input", "other"]
     assert read_header(assignments) == [*OWN_COLUMNS, *renamed]
     assert column(assignments, "text") == TEXTS
     assert column(assignments, "text_input") == AGES
-    assert column(assignments, "cluster_input") == GROUPS
+    assert column(assignments, "cluster_input") == TOPICS
     assert set(column(assignments, "cluster")) == {"0", "1", "2"}
 
 
 def test_a_renamed_column_takes_no_other_columns_name(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "cluster": GROUPS, "cluster_input": AGES})
+    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "cluster": TOPICS, "cluster_input": AGES})
     header = read_header(fitted(path, "--keep", "all"))
     assert len(header) == len(set(header)) == len(OWN_COLUMNS) + 2
 

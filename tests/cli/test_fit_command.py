@@ -23,14 +23,14 @@ from command_line import (
     write_jsonl,
     write_parquet,
 )
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import __version__, load
 from coterie.methods.building import setting_defaults
 from coterie.methods.registry import METHODS, find_method
 
 # Two empty rows, a repeated text, and texts that need quotes in a CSV.
-TEXTS = [*grouped_texts(30)[0], "", "  \t", 'my "late" parcel, again', "reset\nmy password", "grüße, refund 🎉"]
+TEXTS = [*topic_texts(30)[0], "", "  \t", 'my "late" parcel, again', "reset\nmy password", "grüße, refund 🎉"]
 TEXTS.append(TEXTS[0])
 EMPTY = [30, 31]
 CARD_FIELDS = ("name", "borderline", "cohesion", "separation", "nearest", "duplicates", "stability")
@@ -102,7 +102,7 @@ def test_assignments_follow_the_rows_of_the_input(any_run: Path) -> None:
 
 
 def test_the_text_output_is_a_real_clustering(texts_csv: Path, tiny_encoder: Path, tmp_path: Path) -> None:
-    texts, groups = grouped_texts(60)
+    texts, groups = topic_texts(60)
     done("fit", write_csv(texts_csv, {"text": texts}), "-k", 3, "-m", "tfidf", "-q", "-o", tmp_path / "run")
     clusters = column(tmp_path / "run" / "assignments.csv", "cluster")
     assert len(set(clusters)) == 3
@@ -276,7 +276,7 @@ def test_the_input_is_left_as_it_is(any_run: Path, texts_csv: Path) -> None:
 
 
 def test_a_terminal_that_cannot_show_a_character_is_no_reason_to_fail(texts_csv: Path) -> None:
-    texts = [f"grüße {text} 漢字" for text in grouped_texts(20)[0]]
+    texts = [f"grüße {text} 漢字" for text in topic_texts(20)[0]]
     run = texts_csv.with_name("run")
     outcome = coterie("fit", write_csv(texts_csv, {"text": texts}), "-k", 3, "-m", "bow", "-o", run, encoding="ascii")
     assert "Traceback" not in outcome.err

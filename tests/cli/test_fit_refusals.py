@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from command_line import coterie_process, done, refusal, refusal_line, tree, write_csv, write_jsonl, write_parquet
-from conftest import grouped_texts
+from conftest import topic_texts
 
-TEXTS = grouped_texts(30)[0]
+TEXTS = topic_texts(30)[0]
 LATE = 12_345  # beyond the first piece of a file that is read in pieces
 
 

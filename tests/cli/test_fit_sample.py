@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import column, done, read_json, refusal, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import Corpus
 from coterie.metrics.external.snapshots import read_snapshots
 from coterie.runs import folder as run_folder
 from coterie.runs.folder import AssignmentWriter
 
-TEXTS = grouped_texts(60)[0]
+TEXTS = topic_texts(60)[0]
 
 
 @pytest.fixture

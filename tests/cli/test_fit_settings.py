@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import coterie, done, read_json, refusal, refusal_line, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.cli.settings import parse_settings
 from coterie.errors import SettingError
@@ -17,7 +17,7 @@ from coterie.methods.registry import METHODS
 
 @pytest.fixture
 def texts_csv(tmp_path: Path) -> Path:
-    return write_csv(tmp_path / "texts.csv", {"text": grouped_texts(30)[0]})
+    return write_csv(tmp_path / "texts.csv", {"text": topic_texts(30)[0]})
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from command_line import column, coterie, done, read_header, read_json, read_rows, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
-TEXTS = [*grouped_texts(40)[0], "", "hello"]
+TEXTS = [*topic_texts(40)[0], "", "hello"]
 
 
 @pytest.fixture(scope="module")

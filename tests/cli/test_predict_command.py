@@ -24,10 +24,10 @@ from command_line import (
     write_jsonl,
     write_parquet,
 )
-from conftest import grouped_texts
+from conftest import topic_texts
 
-TEXTS = [*grouped_texts(30)[0], ""]
-NEW = grouped_texts(12, seed=9)[0]
+TEXTS = [*topic_texts(30)[0], ""]
+NEW = topic_texts(12, seed=9)[0]
 CHUNK = 1_000
 METHODS = ("tfidf", "bow", "frozen", "sccl")
 CLUSTERS = "clusters.json"
@@ -246,7 +246,7 @@ def test_the_output_is_a_csv(run: Path, tmp_path: Path) -> None:
 
 
 def test_the_text_column_of_the_run_is_taken_where_the_file_has_it(tmp_path: Path) -> None:
-    texts, _ = grouped_texts(12)
+    texts, _ = topic_texts(12)
     path = write_csv(tmp_path / "in.csv", {"body": texts, "other": texts[::-1]})
     run = tmp_path / "run"
     done("fit", path, "-k", 2, "-m", "tfidf", "--text-column", "body", "-o", run, "-q")

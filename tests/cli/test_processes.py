@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import RUN_FILES, column, coterie_process, done, process_environment, read_json, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 # A shell may start its children with SIGINT ignored; a terminal never does.
 INTERRUPTIBLE = (
@@ -48,7 +48,7 @@ class ErrorReader:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
 def test_ctrl_c_ends_training_and_keeps_the_model_so_far(tmp_path: Path, tiny_encoder: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"text": grouped_texts(200)[0]})
+    path = write_csv(tmp_path / "in.csv", {"text": topic_texts(200)[0]})
     settings = ("training.max_epochs=100000", "training.max_steps=1000000", "training.check_every=0")
     options = ["-k", "3", "-m", "sccl", "--encoder", str(tiny_encoder), "-o", str(tmp_path / "run")]
     options += [part for setting in settings for part in ("--set", setting)]
@@ -88,7 +88,7 @@ def test_ctrl_c_ends_training_and_keeps_the_model_so_far(tmp_path: Path, tiny_en
 
 
 def test_a_process_of_its_own_writes_the_same_bytes(tmp_path: Path, tiny_encoder: Path) -> None:
-    texts, groups = grouped_texts(40)
+    texts, groups = topic_texts(40)
     path = write_csv(tmp_path / "in.csv", {"text": [*texts, ""], "group": [*groups, ""]})
     options = ("-k", 3, "--encoder", tiny_encoder, "--set", "training.max_steps=3", "-q", "--seed", 3)
     done("fit", path, *options, "--report", "-o", tmp_path / "here")

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 from command_line import column, done, read_json, refusal, tree, write_csv, write_parquet
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.report.html.rendering import content_of
 
-TEXTS, GROUPS = grouped_texts(36)
+TEXTS, TOPICS = topic_texts(36)
 N = len(TEXTS)
 COUNTRIES = [["DE", "FR", "", "<b>ES</b>"][i % 4] for i in range(N)]
 DAYS = [f"{1 + i % 28:02d}.{1 + i % 3:02d}.2024" for i in range(N)]
 MIXED = [day if i % 2 else "soon" for i, day in enumerate(DAYS)]
-COLUMNS = {"text": TEXTS, "country": COUNTRIES, "day": DAYS, "mixed": MIXED, "cluster": GROUPS}
+COLUMNS = {"text": TEXTS, "country": COUNTRIES, "day": DAYS, "mixed": MIXED, "cluster": TOPICS}
 FAST = ("-k", 3, "-m", "tfidf", "--text-column", "text")
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from chat_server import ChatServer, Reply, Request, fails, says
 from command_line import coterie, done, read_json, refusal, tree, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.report.html.rendering import content_of
 
-TEXTS, _ = grouped_texts(36)
+TEXTS, _ = topic_texts(36)
 KEY = "sk-very-secret-0123456789"
 NAMED = ["Late parcels", "Locked accounts", "Money back"]
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 from command_line import RUN_FILES, column, coterie, done, read_json, refusal, refusal_line, tree, write_csv
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.files import whole_file, whole_folder
 from coterie.methods.baselines.tfidf import TfIdf
@@ -19,7 +19,7 @@ FAST = ("-k", 3, "-m", "tfidf", "-q")
 
 @pytest.fixture
 def texts_csv(tmp_path: Path) -> Path:
-    return write_csv(tmp_path / "texts.csv", {"text": grouped_texts(30)[0]})
+    return write_csv(tmp_path / "texts.csv", {"text": topic_texts(30)[0]})
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_the_refusal_comes_before_any_work(run: Path, tmp_path: Path, monkeypatc
 
 def test_overwrite_replaces_the_run_whole(run: Path, tmp_path: Path) -> None:
     (run / "leftover.txt").write_text("from the old run")
-    other = write_csv(tmp_path / "other.csv", {"text": grouped_texts(21, seed=5)[0]})
+    other = write_csv(tmp_path / "other.csv", {"text": topic_texts(21, seed=5)[0]})
     done("fit", other, *FAST, "-o", run, "--overwrite")
     assert {path.name for path in run.iterdir()} == RUN_FILES
     assert read_json(run / "run.json")["rows"] == 21

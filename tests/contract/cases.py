@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conftest import grouped_texts
+from conftest import topic_texts
 from numpy.typing import NDArray
 
 from coterie import TrainingConfig
@@ -60,12 +60,12 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     },
 }
 
-DISTINCT = grouped_texts(24)[0]
+DISTINCT = topic_texts(24)[0]
 # Empty rows of all kinds in the middle, repeats of the first texts afterwards.
 ROWS: list[str | None] = [*DISTINCT[:10], "", None, " \t\n", *DISTINCT[10:], *DISTINCT[:5], DISTINCT[0]]
 IS_EMPTY = np.array([text is None or not text.strip() for text in ROWS])
 # Texts never seen in fitting: of unlike lengths, unknown words, longer than any encoder here takes.
-UNSEEN = [*grouped_texts(20, seed=9)[0], "parcel", "xyzzy", "?!", "where is my refund " * 30, "Äpfel 日本語 🙂"]
+UNSEEN = [*topic_texts(20, seed=9)[0], "parcel", "xyzzy", "?!", "where is my refund " * 30, "Äpfel 日本語 🙂"]
 
 
 @dataclass(frozen=True)

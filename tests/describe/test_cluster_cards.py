@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import describe_clusters
 from coterie.cli.fit import fit
@@ -179,7 +179,7 @@ def test_nothing_at_all() -> None:
 
 @pytest.mark.parametrize("method", ["tfidf", "frozen"])
 def test_texts_that_are_not_on_the_map_can_be_borderline(method: str, tiny_encoder: Path, tmp_path: Path) -> None:
-    texts = grouped_texts(300)[0]
+    texts = topic_texts(300)[0]
     (tmp_path / "texts.txt").write_text("\n".join([*texts, texts[0]]), encoding="utf-8")
     encoder = {} if method == "tfidf" else {"encoder": str(tiny_encoder)}
     made = tmp_path / "run"

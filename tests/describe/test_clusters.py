@@ -6,14 +6,14 @@ import json
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import describe_clusters
 from coterie.errors import InputError
 
 
 def test_sizes_shares_and_order() -> None:
-    texts, _ = grouped_texts(10)
+    texts, _ = topic_texts(10)
     labels = [0, 0, 0, 0, 0, 2, 2, 2, -1, -1]
     clusters = describe_clusters(texts, labels)
     assert [cluster.id for cluster in clusters] == [0, 1, 2]
@@ -67,7 +67,7 @@ def test_texts_of_digits_alone_have_representatives_but_no_keywords() -> None:
 
 
 def test_as_many_as_asked_for() -> None:
-    texts, _ = grouped_texts(30)
+    texts, _ = topic_texts(30)
     cluster = describe_clusters(texts, [0] * 30, n_keywords=4, n_representatives=2)[0]
     assert len(cluster.keywords) == 4
     assert len(cluster.representatives) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from conftest import GROUPS, grouped_texts
+from conftest import TOPICS, topic_texts
 
 from coterie.describe.keywords import cluster_keywords
 
@@ -15,11 +15,11 @@ def _keywords(texts: list[str], labels: list[int], n_clusters: int | None = None
 
 
 def test_keywords_are_the_words_of_their_group() -> None:
-    texts, names = grouped_texts(60)
-    order = list(GROUPS)
+    texts, names = topic_texts(60)
+    order = list(TOPICS)
     for name, words in zip(order, _keywords(texts, [order.index(name) for name in names], n=5), strict=True):
         assert len(words) == 5
-        assert set(words) <= set(GROUPS[name])
+        assert set(words) <= set(TOPICS[name])
 
 
 def test_a_word_of_all_clusters_says_less_than_a_word_of_one() -> None:
@@ -70,7 +70,7 @@ def test_texts_in_no_cluster_do_not_count() -> None:
 
 
 def test_no_more_keywords_than_asked_for() -> None:
-    texts, _ = grouped_texts(30)
+    texts, _ = topic_texts(30)
     assert [len(words) for words in _keywords(texts, [0] * 15 + [1] * 15, n=3)] == [3, 3]
 
 

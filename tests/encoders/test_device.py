@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.encoders.device import autocast, resolve_device, resolve_precision
 from coterie.encoders.transformer import TransformerEncoder
@@ -58,7 +58,7 @@ def test_a_system_that_does_not_say_gets_float32(monkeypatch: pytest.MonkeyPatch
 
 def test_bfloat16_is_near_float32_and_comes_back_as_float32(tiny_encoder: Path) -> None:
     encoder = TransformerEncoder.load(tiny_encoder)
-    tokens = encoder.tokenize(grouped_texts(9)[0])
+    tokens = encoder.tokenize(topic_texts(9)[0])
     exact, rough = encoder.encode_tokens(tokens), encoder.encode_tokens(tokens, torch.bfloat16)
     assert rough.dtype == torch.float32
     assert not torch.equal(exact, rough)

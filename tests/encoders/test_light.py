@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from safetensors import safe_open
 from torch import nn
 
@@ -24,7 +24,7 @@ from coterie.encoders.weights import DEFAULT_MODEL, PACKAGED_MODEL_MODULE
 from coterie.errors import ModelFolderError
 
 TEXTS = [
-    *grouped_texts(11, seed=3)[0],
+    *topic_texts(11, seed=3)[0],
     "parcel",
     "",
     "Äpfel, [SEP] [MASK] 日本語 🙂 Parcel-LATE!",

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from torch import nn
 
 from coterie.encoders.projection import PROJECTION_FOLDER, read_linear, write_linear
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import ModelFolderError
 
-TEXTS = [*grouped_texts(11, seed=3)[0], "parcel " * 30]
+TEXTS = [*topic_texts(11, seed=3)[0], "parcel " * 30]
 
 
 def _layer(inputs: int = 32, outputs: int = 7, bias: bool = True) -> nn.Linear:

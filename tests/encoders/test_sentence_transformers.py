@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.encoders.transformer import TransformerEncoder
 
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
-TEXTS = [*grouped_texts(11, seed=3)[0], "parcel " * 30]
+TEXTS = [*topic_texts(11, seed=3)[0], "parcel " * 30]
 
 
 @pytest.mark.parametrize(("pooling", "normalize"), [("mean", True), ("cls", False)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +39,7 @@ def _to_lists(tokens: TokenArrays) -> list[list[int]]:
 
 
 def test_flat_arrays_hold_what_the_tokenizer_says(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, _ = grouped_texts(23)
+    texts, _ = topic_texts(23)
     expected = [tokenizer(text)["input_ids"] for text in texts]
     assert _to_lists(tokenize(tokenizer, texts, 64)) == expected
     monkeypatch.setattr(tokenizing, "TOKENIZE_CHUNK", 5)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import ModelFolderError, SettingError, WeightsNotFoundError
 
-TEXTS = [*grouped_texts(17, seed=3)[0], "parcel", "the money is not returned please help again today why"]
+TEXTS = [*topic_texts(17, seed=3)[0], "parcel", "the money is not returned please help again today why"]
 
 
 @pytest.fixture(scope="module")

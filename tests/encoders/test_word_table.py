@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -118,9 +118,9 @@ def test_tokenizers_whose_words_depend_on_each_other_have_no_table(make: Any) ->
 def test_a_corpus_is_tokenised_alike_by_every_way(make: Any, max_length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizing, "TOKENIZE_CHUNK", 90)
     tokenizer = make()
-    texts = [f"{text} a b" for text in grouped_texts(230)[0]]
+    texts = [f"{text} a b" for text in topic_texts(230)[0]]
     texts += [f"{i}{'x' * i}" for i in range(100)]  # a chunk without repeated words, and one after it
-    texts += grouped_texts(100, seed=1)[0]
+    texts += topic_texts(100, seed=1)[0]
     tokens = tokenize(tokenizer, texts, max_length)
     expected, truncated = _rows(tokenizer, texts, max_length)
     rows = [tokens.ids[begin:][:length].tolist() for begin, length in zip(tokens.starts, tokens.lengths, strict=True)]
@@ -134,7 +134,7 @@ def test_a_corpus_of_repeated_words_goes_by_words(monkeypatch: pytest.MonkeyPatc
     by_text = tokenizing._by_text
     monkeypatch.setattr(tokenizing, "_by_text", lambda *given: whole.append(len(given[1])) or by_text(*given))
     tokenizer = _bert()
-    texts = grouped_texts(300)[0]
+    texts = topic_texts(300)[0]
     tokenize(tokenizer, texts, 16)
     assert whole == []
     tokenize(tokenizer, texts[:10], 16)

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.errors import MissingExtraError, ModelFolderError, SettingError, WeightsNotFoundError
 from coterie.language import back_translation
 from coterie.language.back_translation import BackTranslation, choose, find_translator
 from coterie.language.bleu import sentence_bleu
 
-TEXTS = [*grouped_texts(9, seed=8)[0], "parcel", "the money is not returned please help again today why"]
+TEXTS = [*topic_texts(9, seed=8)[0], "parcel", "the money is not returned please help again today why"]
 STRENGTHS = [(strength, place) for strength in ("low", "middle", "high") for place in (0, 1)]
 
 
@@ -32,7 +32,7 @@ def _make_translator(folder: Path, seed: int) -> Path:
     folder.mkdir(parents=True)
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(grouped_texts(200, seed=9)[0]),
+        sentence_iterator=iter(topic_texts(200, seed=9)[0]),
         model_writer=model,
         vocab_size=70,
         hard_vocab_limit=False,

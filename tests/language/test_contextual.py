@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import FILLERS, GROUPS, grouped_texts
+from conftest import FILLERS, TOPICS, topic_texts
 
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
@@ -22,9 +22,9 @@ from coterie.language.contextual import Contextual, ContextualInsertion, find_wo
 from coterie.language.masked_head import MaskedHead
 from coterie.language.word_prediction import WordList, draw_words
 
-WORDS = {*FILLERS, *(word for group in GROUPS.values() for word in group)}
+WORDS = {*FILLERS, *(word for group in TOPICS.values() for word in group)}
 TEXTS = [
-    *grouped_texts(20, seed=2)[0],
+    *topic_texts(20, seed=2)[0],
     "My parcel, which is late:  please   help!\n",
     "(refund) the money - again & again... why?",
     "PASSWORD reset of my Account isn't the code; user's e-mail locked 3 days",
@@ -63,7 +63,7 @@ def byte_level_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trainer = trainers.BpeTrainer(
         vocab_size=420, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
     )
-    tokenizer.train_from_iterator([*grouped_texts(200, seed=9)[0], *[" Café déjà"] * 50], trainer)
+    tokenizer.train_from_iterator([*topic_texts(200, seed=9)[0], *[" Café déjà"] * 50], trainer)
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     named = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token"), special, strict=False))
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, cls_token="<s>", sep_token="</s>", **named)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from reference import clusterbert_oracle as oracle
 from torch import Tensor, nn
 
@@ -20,7 +20,7 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.denoising import SentenceDecoder, check_decoder, reconstruction_loss
 
-TEXTS = [*grouped_texts(4, seed=5)[0], "parcel", "money late"]
+TEXTS = [*topic_texts(4, seed=5)[0], "parcel", "money late"]
 COUNTS = np.array([1.0, 3.0, 2.0, 1.0, 5.0, 1.0])
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 POSITIONS = {"max_position_embeddings": 64, "pad_token_id": 0}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from torch import Tensor, nn
 
 from coterie.encoders.tokens import DeviceTokens
@@ -17,7 +17,7 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import MaskedHead, check_mask_token
 
-TEXTS = grouped_texts(9, seed=5)[0]
+TEXTS = topic_texts(9, seed=5)[0]
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 

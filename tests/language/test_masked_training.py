@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from reference import uftc_oracle as oracle
 from torch import Tensor
 
@@ -20,7 +20,7 @@ from coterie.language.masked_training import HeadTraining, MaskedWords, train_ma
 from coterie.training.objective import ORIGINAL, Batch, TokenView
 from coterie.training.trainer import Trainer
 
-TEXTS = grouped_texts(40)[0]
+TEXTS = topic_texts(40)[0]
 MASK, SPECIAL = 4, [0, 1, 2, 3, 4]
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.word_vectors import encoder_word_vectors, unit, word2vec_vectors
 
 WORDS = ["parcel", "money", "zebra", "bank"]  # the tiny tokenizer has all but "zebra" in one piece
-SENTENCES = [tuple(text.split()) for text in grouped_texts(60)[0]]
+SENTENCES = [tuple(text.split()) for text in topic_texts(60)[0]]
 needs_gensim = pytest.mark.skipif(importlib.util.find_spec("gensim") is None, reason="gensim is not installed")
 
 

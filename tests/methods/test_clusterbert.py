@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from reference import clusterbert_oracle as oracle
 
 import coterie
@@ -30,7 +30,7 @@ from coterie.methods.clusterbert import ClusterPrediction
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.objective import ORIGINAL, Batch
 
-TEXTS, _ = grouped_texts(30)
+TEXTS, _ = topic_texts(30)
 REPEATED = [*TEXTS, *TEXTS[:5], TEXTS[0]]
 ONE_EACH = {"adaptation_epochs": 1, "clustering_epochs": 1, "hardening_epochs": 1}
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
@@ -338,7 +338,7 @@ def test_hardening_targets_are_made_anew_each_epoch_from_the_clean_corpus(
 @pytest.mark.parametrize("normalize", [False, True])
 def test_probabilities_are_eq_2_with_the_head_on_the_final_centres(tiny_encoder: Path, normalize: bool) -> None:
     model = _method(tiny_encoder, normalize=normalize, radius=3.0, **ONE_EACH).fit(TEXTS)
-    new = grouped_texts(40, seed=9)[0]
+    new = topic_texts(40, seed=9)[0]
     found = model.predict_proba(new)
     assert np.array_equal(found.argmax(axis=1), model.predict(new))
     scale = 3.0 if normalize else 1.0
@@ -351,7 +351,7 @@ def test_a_loaded_model_answers_the_same(tiny_encoder: Path, tmp_path: Path) -> 
     model = _method(tiny_encoder, normalize=True, **ONE_EACH).fit(TEXTS)
     model.save_pretrained(tmp_path / "model")
     again = coterie.load(tmp_path / "model", device="cpu")
-    new = grouped_texts(40, seed=9)[0]
+    new = topic_texts(40, seed=9)[0]
     assert np.array_equal(again.predict(new), model.predict(new))
     np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
     # The decoder does not travel along.
@@ -433,7 +433,7 @@ def test_general_sentences_are_read_first_and_noted(
 
     monkeypatch.setattr(trainer_module.Trainer, "run", run)
     file = tmp_path / "general.txt"
-    file.write_text("\n".join([*grouped_texts(44, seed=8)[0], grouped_texts(44, seed=8)[0][0]]) + "\n")
+    file.write_text("\n".join([*topic_texts(44, seed=8)[0], topic_texts(44, seed=8)[0][0]]) + "\n")
     model = _method(tiny_encoder, pretrain_corpus=str(file), **ONE_EACH).fit(TEXTS)
     assert runs[0] == (["general"], 44, 5)  # one epoch
     assert runs[1][:2] == (["adaptation", "clustering", "clustering", "hardening"], 30)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from reference import clusterbert_oracle as oracle
 from reference.sccl_oracle import numerical_gradient
 from torch import Tensor, nn
@@ -29,7 +29,7 @@ from coterie.training.objective import ORIGINAL, Batch, LossTerms
 
 Array = np.ndarray
 DIMENSION, CLUSTERS, RADIUS, BALANCE = 32, 3, 1.7, 0.65
-CORPUS, _ = grouped_texts(9, seed=2)
+CORPUS, _ = topic_texts(9, seed=2)
 ROWS = np.array([5, 0, 2, 7, 4, 3])
 WEIGHTS = np.array([1, 3, 2, 1, 5, 1, 2, 4, 1])
 SEEDS = pytest.mark.parametrize("seed", [0, 1, 2])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import AECL, DECCRL, SCCL, Coterie, FrozenEncoder, TfIdf, TrainingConfig
 from coterie.cli.tables import in_words
@@ -16,7 +16,7 @@ from coterie.methods.cost_estimate import estimate, worth_estimating
 from coterie.text.corpus import as_corpus
 from coterie.training.steps import Steps
 
-TEXTS = grouped_texts(300)[0]
+TEXTS = topic_texts(300)[0]
 CORPUS = as_corpus(TEXTS)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import AECL, SCCL, FrozenEncoder, TrainingConfig
 from coterie.clustering.assignment import squared_distances, within_noise
 from coterie.methods import assignment as placing
 from coterie.methods import encoder_method as encoding
 
-TEXTS = grouped_texts(90)[0]
+TEXTS = topic_texts(90)[0]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie.methods.trained as training_module
 import coterie.training.trainer as trainer_module
@@ -24,7 +24,7 @@ from coterie.training.steps import Steps
 from coterie.training.stopping import LabelWatch
 from coterie.training.views import Views
 
-TEXTS, _ = grouped_texts(30)
+TEXTS, _ = topic_texts(30)
 FORMS = pytest.mark.parametrize(
     ("variant", "augmentation"), [(v, a) for v in VARIANTS for a in ("word_deletion", "virtual")]
 )

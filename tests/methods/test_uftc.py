@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from reference import uftc_oracle as oracle
 from torch import Tensor
 
@@ -24,8 +24,8 @@ from coterie.training.objective import Batch
 from coterie.training.steps import Steps
 from coterie.training.trainer import Trainer
 
-TEXTS, GROUPS = grouped_texts(30)
-UNSEEN = [*grouped_texts(20, seed=9)[0], "parcel", "xyzzy", "where is my refund " * 20, "Äpfel 日本語 🙂"]
+TEXTS, TOPICS = topic_texts(30)
+UNSEEN = [*topic_texts(20, seed=9)[0], "parcel", "xyzzy", "where is my refund " * 20, "Äpfel 日本語 🙂"]
 MASK = 4
 
 

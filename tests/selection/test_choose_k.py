@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from numpy.typing import NDArray
 from sklearn.metrics import silhouette_score
 
@@ -60,7 +60,7 @@ def test_candidates_stay_in_the_range_given() -> None:
 
 
 def test_words_count_where_there_are_texts() -> None:
-    texts, names = grouped_texts(90)
+    texts, names = topic_texts(90)
     points = {"parcel": (1, 0, 0), "password": (0, 1, 0), "refund": (0, 0, 1)}
     vectors = np.array([points[name] for name in names], dtype=float)
     vectors += np.random.default_rng(0).normal(scale=0.05, size=vectors.shape)
@@ -75,7 +75,7 @@ def test_words_count_where_there_are_texts() -> None:
 
 
 def test_repeated_and_empty_texts_change_nothing() -> None:
-    texts, _ = grouped_texts(60)
+    texts, _ = topic_texts(60)
     vectors = clouds(3, each=20)[:60]
     once = choose_k(texts, vectors=vectors)
     again = choose_k([*texts, "", texts[0]], vectors=np.vstack([vectors, vectors[:1], vectors[:1]]))
@@ -83,7 +83,7 @@ def test_repeated_and_empty_texts_change_nothing() -> None:
 
 
 def test_the_encoder_is_asked_where_no_vectors_are_given(tiny_encoder: object) -> None:
-    found = choose_k(grouped_texts(40)[0], encoder=str(tiny_encoder), device="cpu")
+    found = choose_k(topic_texts(40)[0], encoder=str(tiny_encoder), device="cpu")
     assert found.looked_at == found.n_texts == 40
     assert 2 <= found.k <= found.highest == 19
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_chosen_from(
 
 
 def test_texts_of_one_vector_and_equal_texts() -> None:
-    texts, _ = grouped_texts(40)
+    texts, _ = topic_texts(40)
     with pytest.raises(InputError, match="the same vector"):
         choose_k(texts, vectors=np.ones((40, 5)))
     with pytest.raises(InputError, match="from 1 distinct texts"):

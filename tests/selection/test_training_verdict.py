@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.selection.training_verdict import SAMPLE, Kept, neighbours_kept, verdict
 
 
 def _groups(n: int) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Texts, the group of each, and vectors that know the groups."""
-    texts, names = grouped_texts(n)
+    texts, names = topic_texts(n)
     groups = np.unique(names, return_inverse=True)[1]
     vectors = np.eye(3)[groups] + np.random.default_rng(0).normal(scale=0.2, size=(n, 3))
     return texts, groups, vectors

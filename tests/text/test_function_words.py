@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.describe.keywords import cluster_keywords
 from coterie.text.function_words import OTHER_LANGUAGES, english_function_words, markers
@@ -56,7 +56,7 @@ def test_function_words_of_the_corpus_language_are_left_out(language: str) -> No
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_one_cluster_of_another_language_leaves_english_clusters_as_they_are(language: str) -> None:
-    english, _ = grouped_texts(97)
+    english, _ = topic_texts(97)
     # Words that are function words elsewhere mean something here.
     english += ["man will die in war", "war and man die", "door met las vegas"]
     alone = _keywords(english, [0] * 100)[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie
 from coterie import AECL, SCCL, BagOfWords, Corpus, FrozenEncoder, TfIdf, TrainingConfig
@@ -17,7 +17,7 @@ from coterie.methods import assignment as placing
 from coterie.methods.baselines import partition
 from coterie.text.sampling import draw_sample
 
-TEXTS = grouped_texts(90)[0]
+TEXTS = topic_texts(90)[0]
 # Some texts again, and empty rows: the first text five times in all.
 ROWS = [*TEXTS[:40], "", *TEXTS[40:], " ", *TEXTS[:20], *[TEXTS[0]] * 3]
 FAST = TrainingConfig(max_steps=2, batch_size=8, precision="float32")

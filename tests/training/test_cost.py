@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from test_recorded import on_host
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
@@ -30,7 +30,7 @@ from coterie.training.recorded import RecordedSteps, window_step
 from coterie.training.steps import Steps, Work
 
 BUDGETS = "coterie.training.steps.TOKENS_PER_TRAINING_FORWARD"
-TEXTS, _ = grouped_texts(60)
+TEXTS, _ = topic_texts(60)
 
 # Operations whose result's size, or whose result, the host has to know.
 WAITING = {

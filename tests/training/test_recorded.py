@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from torch import Tensor
 from training_helpers import PAIR, MeanGap, Run, prepare, without_dropout
 
@@ -195,7 +195,7 @@ def test_a_method_learns_the_same(
     undropped: Path, monkeypatch: pytest.MonkeyPatch, plain_descent: None, name: str
 ) -> None:
     kind, settings = METHODS[name]
-    texts, _ = grouped_texts(60)
+    texts, _ = topic_texts(60)
     epochs = sum(value for value in settings.values() if isinstance(value, int)) or 1
     config = {"batch_size": 12, "max_epochs": epochs, "max_steps": None, "precision": "float32", "check_every": 0}
     # The others' loss is ten times as large; long steps would blow rounding up.
@@ -373,7 +373,7 @@ def _trained(
         if not recorded:
             patched.setattr(trainer_module, "can_record", lambda *_: False)
         encoder = without_dropout(TransformerEncoder.load(folder, device=torch.device(device)))
-        texts, _ = grouped_texts(60)
+        texts, _ = topic_texts(60)
         tokens = encoder.tokenize(texts)
         views = Views(encoder, texts, tokens, dict.fromkeys(PAIR, _Growing([])), 0)
         config = TrainingConfig(batch_size=12, max_epochs=5, precision=precision, check_every=0, **RATES, **settings)
@@ -397,14 +397,14 @@ def test_replayed_steps_learn_what_plain_ones_do(
     assert 1 <= len(made[0]._recordings) <= 5
     _assert_equal_terms(plain.steps, recorded.steps, tolerance)
     if precision == "float32":
-        texts, _ = grouped_texts(60)
+        texts, _ = topic_texts(60)
         np.testing.assert_allclose(first.encode(texts), second.encode(texts), atol=5e-3)
 
 
 def _run_on_cuda(folder: Path, batch_size: int, epochs: int) -> Trainer:
     """Twelve steps on two dropout views of each text, with rates so small that nothing is learned."""
     encoder = TransformerEncoder.load(folder, device=torch.device("cuda"))
-    texts, _ = grouped_texts(60)
+    texts, _ = topic_texts(60)
     tokens = encoder.tokenize(texts)
     rates = {"learning_rate": 1e-30, "head_learning_rate": 1e-30}
     config = TrainingConfig(

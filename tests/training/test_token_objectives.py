@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from torch import Tensor, nn
 from training_helpers import PAIR, MeanGap, Recorder, Run, prepare, spy_on_passes
 
@@ -445,7 +445,7 @@ def test_later_stages_see_the_same_slow_view(tiny_encoder: Path, cache: Path) ->
     run.go([Stage("first", first), Stage("second", second)])
     assert len(Slow.asked) == 2
     assert _read(run, PAIR[1]) == [run.encoder.tokenizer(text)["input_ids"] for text in Slow.asked[1]]
-    assert grouped_texts(30)[0] == run.texts
+    assert topic_texts(30)[0] == run.texts
 
 
 def test_a_slow_view_is_kept_where_nothing_can_be_written(

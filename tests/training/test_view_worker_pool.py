@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from coterie.encoders.tokenizing import tokenize
@@ -29,7 +29,7 @@ from coterie.training.worker_protocol import packed_texts, portable, rebuilt, re
 
 SOURCE = Path(__file__).parents[2] / "src"
 SECONDS = 60.0
-TEXTS = [*grouped_texts(40)[0], "", "  ", "[MASK] a", "ü 中 \U0001f600", "a\nb"]
+TEXTS = [*topic_texts(40)[0], "", "  ", "[MASK] a", "ü 中 \U0001f600", "a\nb"]
 
 
 def _tokenizer() -> Tokenizer:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from drawn_augmenters import Failing, Sleepy, Talkative
 from training_helpers import PAIR
 
@@ -31,7 +31,7 @@ from coterie.training import view_worker_pool as drawing
 from coterie.training.views import Views
 
 SECONDS = 60.0  # more than a busy machine takes for anything here
-TEXTS = grouped_texts(300)[0]
+TEXTS = topic_texts(300)[0]
 needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from torch import Tensor, nn
 
 from coterie.clustering.kmeans import kmeans
@@ -126,7 +126,7 @@ def prepare(
     encoder = TransformerEncoder.load(folder)
     if not dropout:
         without_dropout(encoder)
-    texts, _ = grouped_texts(n)
+    texts, _ = topic_texts(n)
     tokens = encoder.tokenize(texts)
     weights = np.ones(n, dtype=np.int64) if counts is None else counts
     start = kmeans(encoder.encode_tokens(tokens).numpy(), 3, weights=weights)

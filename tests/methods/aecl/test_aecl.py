@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie
 import coterie.methods.aecl.method as aecl_module
@@ -20,9 +20,9 @@ from coterie.methods.aecl.method import CONTRASTS
 from coterie.methods.aecl.networks import ATTENTIONS
 from coterie.training.steps import Steps
 
-TEXTS, GROUPS = grouped_texts(60)
+TEXTS, TOPICS = topic_texts(60)
 FEW = TEXTS[:30]
-UNSEEN = [*grouped_texts(20, seed=9)[0], "parcel", "xyzzy", "?!", "where is my refund " * 20, "Äpfel 日本語 🙂"]
+UNSEEN = [*topic_texts(20, seed=9)[0], "parcel", "xyzzy", "?!", "where is my refund " * 20, "Äpfel 日本語 🙂"]
 
 
 def _method(folder: Path, *, n_clusters: int = 3, training: dict[str, Any] | None = None, **settings: Any) -> AECL:
@@ -63,7 +63,7 @@ def _purity(labels: np.ndarray, groups: list[str]) -> float:
 
 
 def test_separable_texts_are_separated_by_the_head(learned: AECL) -> None:
-    groups = [*GROUPS, *GROUPS[:7]]
+    groups = [*TOPICS, *TOPICS[:7]]
     assert _purity(learned.labels_, groups) > 0.95
     assert _purity(learned.initial_labels_, groups) < 0.9  # not what the frozen encoder knew
     assert len(np.unique(learned.labels_)) == 3
@@ -196,7 +196,7 @@ def test_attention_between_texts(learned: AECL) -> None:
     assert similarities.shape == (9, 9)
     np.testing.assert_allclose(similarities.sum(axis=1), 1)
     # Texts look at texts of their own group more than at others.
-    same = np.array([[a == b for b in GROUPS[:9]] for a in GROUPS[:9]])
+    same = np.array([[a == b for b in TOPICS[:9]] for a in TOPICS[:9]])
     assert similarities[same].mean() > similarities[~same].mean()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from stand_ins import stand_in_bertopic, stand_in_umap, without
 
 import coterie
@@ -15,11 +15,11 @@ from coterie.clustering.kmeans import kmeans
 from coterie.errors import MissingExtraError
 from coterie.methods.registry import find_method
 
-TEXTS, GROUPS = grouped_texts(60)
+TEXTS, TOPICS = topic_texts(60)
 
 
 def _vectors(scale: float = 1.0) -> np.ndarray:
-    groups = [sorted(set(GROUPS)).index(name) for name in GROUPS]
+    groups = [sorted(set(TOPICS)).index(name) for name in TOPICS]
     noise = np.random.default_rng(0).normal(scale=scale, size=(60, 9))
     return (np.eye(3, 9)[groups] + noise).astype(np.float32)
 
@@ -60,5 +60,5 @@ def test_the_package_itself() -> None:
     pytest.importorskip("bertopic")
     vectors = _vectors(scale=0.2)
     model = BERTopicClusters(3).fit(TEXTS, embeddings=vectors)
-    assert coterie.evaluate(GROUPS, model.labels_.tolist()).accuracy == 1
+    assert coterie.evaluate(TOPICS, model.labels_.tolist()).accuracy == 1
     np.testing.assert_array_equal(BERTopicClusters(3).fit(TEXTS, embeddings=vectors).labels_, model.labels_)

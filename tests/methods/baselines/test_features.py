@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie
 from coterie import DEC, IDEC, AutoEncoder, FrozenEncoder
 from coterie.errors import InputError, SettingError
 from coterie.methods.baselines.deep import scaled
 
-TEXTS, GROUP = grouped_texts(30)
-UNSEEN = [*grouped_texts(9, seed=5)[0], "xyzzy", "?!"]
+TEXTS, GROUP = topic_texts(30)
+UNSEEN = [*topic_texts(9, seed=5)[0], "xyzzy", "?!"]
 SMALL: dict[str, Any] = {"layers": "12-4", "pretrain_steps": 30, "device": "cpu"}
 
 

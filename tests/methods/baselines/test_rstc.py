@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from reference import rstc_oracle as oracle
 from reference.aecl_oracle import feed_forward
 from torch import Tensor, nn
@@ -23,9 +23,9 @@ from coterie.methods.networks import Projector
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch
 from coterie.training.steps import Steps
 
-TEXTS, GROUPS = grouped_texts(60)
+TEXTS, TOPICS = topic_texts(60)
 FEW = TEXTS[:30]
-UNSEEN = [*grouped_texts(20, seed=9)[0], "parcel", "xyzzy", "where is my refund " * 20, "Äpfel 日本語 🙂"]
+UNSEEN = [*topic_texts(20, seed=9)[0], "parcel", "xyzzy", "where is my refund " * 20, "Äpfel 日本語 🙂"]
 STAGES = ("contrast", "kmeans", "transport")
 N, DIMENSION, CLUSTERS = 6, 5, 3
 ROWS = np.array([9, 2, 5, 0, 7, 3])
@@ -197,7 +197,7 @@ def _purity(labels: np.ndarray, groups: list[str]) -> float:
 
 
 def test_separable_texts_are_separated_by_the_head(learned: RSTC) -> None:
-    groups = [*GROUPS, *GROUPS[:7]]
+    groups = [*TOPICS, *TOPICS[:7]]
     assert _purity(learned.labels_, groups) > 0.95
     assert _purity(learned.initial_labels_, groups) < 0.9  # not what the frozen encoder knew
     assert len(np.unique(learned.labels_)) == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 from word_file import write_word_file
 
 from coterie import SIF, SelfTrain
@@ -14,7 +14,7 @@ from coterie.methods.baselines.deep import scaled
 from coterie.methods.baselines.self_train import SelfTrain as Same
 from coterie.metrics.external.scores import evaluate
 
-TEXTS, GROUP = grouped_texts(45)
+TEXTS, GROUP = topic_texts(45)
 
 
 def test_its_vectors_are_those_of_sif(tiny_encoder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from word_file import write_word_file
 
 import coterie
@@ -14,7 +14,7 @@ from coterie import SIF
 from coterie.errors import InputError, SettingError
 from coterie.metrics.external.scores import evaluate
 
-TEXTS, GROUP = grouped_texts(60)
+TEXTS, GROUP = topic_texts(60)
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_word_vectors_from_a_file(word_file: Path, tmp_path: Path) -> None:
     model.save_pretrained(tmp_path / "model")
     word_file.unlink()
     loaded = coterie.load(tmp_path / "model")
-    unseen = [*grouped_texts(20, seed=4)[0], "xyzzy"]
+    unseen = [*topic_texts(20, seed=4)[0], "xyzzy"]
     np.testing.assert_array_equal(loaded.predict(unseen), model.predict(unseen))
     np.testing.assert_array_equal(loaded.transform(unseen), model.transform(unseen))
     # No encoder was needed, and none was saved.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import TSDAE, ClusterBERT, FrozenEncoder, TrainingConfig
 from coterie.encoders.transformer import TransformerEncoder
@@ -16,7 +16,7 @@ from coterie.errors import SettingError
 from coterie.language.denoising import NOISED, Reconstruction
 from coterie.text.augmentation.word_deletion import WordDeletion
 
-TEXTS, _ = grouped_texts(30)
+TEXTS, _ = topic_texts(30)
 
 
 def _method(folder: Path, *, training: dict[str, Any] | None = None, **settings: Any) -> TSDAE:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from stand_ins import stand_in_umap, without
 
 import coterie
@@ -16,7 +16,7 @@ from coterie import BagOfWords, FrozenEncoder, TfIdf
 from coterie.clustering.kmeans import kmeans
 from coterie.errors import MissingExtraError
 
-TEXTS, GROUPS = grouped_texts(60)
+TEXTS, TOPICS = topic_texts(60)
 METHODS = [FrozenEncoder, TfIdf, BagOfWords]
 
 
@@ -73,5 +73,5 @@ def test_words(method: Any) -> None:
     texts = [*TEXTS, "xyzzy"]
     model = method(3, clusterer="umap", max_features=30).fit(texts)
     np.testing.assert_array_equal(model.labels_, method(3, clusterer="umap", max_features=30).fit(texts).labels_)
-    assert coterie.evaluate(GROUPS, model.labels_[:60].tolist()).accuracy > 0.8
+    assert coterie.evaluate(TOPICS, model.labels_[:60].tolist()).accuracy > 0.8
     assert model.confidence_[60] == 0

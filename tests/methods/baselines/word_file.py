@@ -1,18 +1,18 @@
-"""Word vectors in which the groups of ``grouped_texts`` are plain to see."""
+"""Word vectors in which the groups of ``topic_texts`` are plain to see."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from conftest import FILLERS, GROUPS
+from conftest import FILLERS, TOPICS
 
 
 def write_word_file(path: Path) -> Path:
     """Words of a group lie together; fillers lie in a direction that all texts share."""
     generator = np.random.default_rng(0)
     lines = []
-    for place, words in enumerate([*GROUPS.values(), FILLERS]):
+    for place, words in enumerate([*TOPICS.values(), FILLERS]):
         for word in words:
             vector = generator.normal(scale=0.3, size=8)
             vector[place] += 2

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie
 import coterie.methods.deccrl.method as deccrl_module
@@ -23,7 +23,7 @@ from coterie.methods.deccrl.topics import EmbeddedTopics, Topic, WordCounts
 from coterie.training.objective import Batch
 from coterie.training.views import Views
 
-TEXTS, _ = grouped_texts(30)
+TEXTS, _ = topic_texts(30)
 REPEATED = [*TEXTS, *TEXTS[:5], TEXTS[0]]
 STILL = {"max_steps": 1, "learning_rate": 1e-12, "head_learning_rate": 1e-12}  # as good as untrained
 FORMS = pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_topics_stand_in_the_order_of_the_labels(
 
 def test_the_topic_model_learns_what_the_texts_are_about(tiny_encoder: Path) -> None:
     """Long enough and fast enough, the words of a topic come from the texts of its cluster."""
-    texts, _ = grouped_texts(60)
+    texts, _ = topic_texts(60)
     training = {"max_epochs": 20, "check_every": 0, "learning_rate": 1e-4, "head_learning_rate": 1e-3}
     model = _method(tiny_encoder, n_topics=1, topic_learning_rate=0.03, lambda_r=1.0, training=training).fit(texts)
     for k, (topic,) in enumerate(model.topics_):
@@ -409,7 +409,7 @@ def test_a_loaded_model_answers_the_same(tiny_encoder: Path, tmp_path: Path, nor
     model.save_pretrained(tmp_path / "model")
     again = coterie.load(tmp_path / "model", device="cpu")
     assert isinstance(again, DECCRL)
-    new = grouped_texts(40, seed=9)[0]
+    new = topic_texts(40, seed=9)[0]
     np.testing.assert_array_equal(again.transform(new), model.transform(new))
     assert np.array_equal(again.predict(new), model.predict(new))
     np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import aecl_oracle as oracle
@@ -57,14 +57,14 @@ def test_bad_input_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def model(tiny_encoder: Path) -> AECL:
-    texts, _ = grouped_texts(40)
+    texts, _ = topic_texts(40)
     training = TrainingConfig(max_epochs=3, max_steps=6, batch_size=16)
     settings = {"stage_1": 1, "stage_2": 1, "stage_3": 1, "augmentation": "word_deletion"}
     return AECL(3, encoder=str(tiny_encoder), training=training, **settings).fit(texts)
 
 
 def test_over_a_corpus_in_batches(model: AECL) -> None:
-    texts, labels = grouped_texts(40)
+    texts, labels = topic_texts(40)
     scores = corpus_attention(model, texts, labels)
     assert scores.negative + scores.positive == 1
     # By hand: three batches of at most 16, in the seed's order.
@@ -81,7 +81,7 @@ def test_over_a_corpus_in_batches(model: AECL) -> None:
 
 
 def test_repeated_empty_and_unlabelled_texts(model: AECL) -> None:
-    texts, labels = grouped_texts(9)
+    texts, labels = topic_texts(9)
     rows = [*texts, "", texts[0], texts[0], "not labelled", texts[1]]
     truth = [*labels, "parcel", labels[0], "refund", None, ""]
     scores = corpus_attention(model, rows, truth)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie import SCCL, TrainingConfig
 from coterie.errors import InputError
@@ -21,7 +21,7 @@ from coterie.training.history import Snapshot
 
 
 def test_scores_of_each_snapshot(tiny_encoder: Path) -> None:
-    texts, groups = grouped_texts(60)
+    texts, groups = topic_texts(60)
     training = TrainingConfig(max_epochs=2, batch_size=20, snapshot_every=1)
     model = SCCL(3, encoder=str(tiny_encoder), training=training).fit([*texts, "", texts[0]])
     rows = np.array([*range(60), -1, 0])
@@ -72,7 +72,7 @@ def test_through_the_command_line(
 ) -> None:
     from coterie.cli.main import app
 
-    texts, groups = grouped_texts(40)
+    texts, groups = topic_texts(40)
     with (tmp_path / "in.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([["text", "label"], *zip(texts, groups, strict=True), ["", ""]])
     run = tmp_path / "run"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +83,7 @@ def test_a_row_in_a_row_out_and_none_becomes_empty(augmenter: Augmenter, given: 
 
 @every_rule
 def test_the_generator_alone_decides(augmenter: Augmenter) -> None:
-    given, _ = grouped_texts(40)
+    given, _ = topic_texts(40)
     generator = np.random.default_rng(7)
     first = augmenter.augment(given, generator)
     assert first == made(augmenter, given, 7)
@@ -93,14 +93,14 @@ def test_the_generator_alone_decides(augmenter: Augmenter) -> None:
 
 @every_rule
 def test_almost_every_text_changes(augmenter: Augmenter) -> None:
-    given, _ = grouped_texts(60)
+    given, _ = topic_texts(60)
     assert unchanged_share(given, made(augmenter, given)) < (0.4 if isinstance(augmenter, WordDeletion) else 0.01)
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.2, 0.3])
 @pytest.mark.parametrize("kind", [WordDeletion, RandomSwap, RandomInsertion, Synonyms, CharSwap])
 def test_the_strengths_of_the_papers(kind: type[Augmenter], ratio: float) -> None:
-    given, _ = grouped_texts(60)
+    given, _ = topic_texts(60)
     views = kind(ratio).augment(given, np.random.default_rng(0))  # type: ignore[call-arg]
     assert unchanged_share(given, views) < 1
 
@@ -282,7 +282,7 @@ def test_operations_that_cannot_work_are_named(operations: object) -> None:
 
 
 def test_a_composition_works_in_order() -> None:
-    given, _ = grouped_texts(10)
+    given, _ = topic_texts(10)
     generator = np.random.default_rng(3)
     expected = CharSwap(0.2).augment(WordDeletion(0.4).augment(given, generator), generator)
     assert made(Composition(WordDeletion(0.4), CharSwap(0.2)), given, 3) == expected

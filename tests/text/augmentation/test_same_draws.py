@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 from coterie.text.augmentation.base import draw_below
 from coterie.text.augmentation.registry import parse_augmenter
@@ -41,7 +41,7 @@ LONG = [" ".join(["where is the late parcel that i ordered"] * 9)]
     ],
 )
 def test_the_same_seed_gives_the_same_texts(spec: str, digest: str) -> None:
-    texts = grouped_texts(400)[0] + ODD * 30 + LONG * 20
+    texts = topic_texts(400)[0] + ODD * 30 + LONG * 20
     generator = np.random.default_rng([3, 1, 4])
     generator.integers(5)  # leaves half a number in the generator
     made = parse_augmenter(spec).augment(texts, generator)

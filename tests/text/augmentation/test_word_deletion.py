@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ def _is_in_order(part: list[str], whole: list[str]) -> bool:
 
 
 def test_the_generator_alone_decides() -> None:
-    texts, _ = grouped_texts(40)
+    texts, _ = topic_texts(40)
     generator = np.random.default_rng(7)
     first = WordDeletion(0.3).augment(texts, generator)
     assert first == WordDeletion(0.3).augment(texts, np.random.default_rng(7))
@@ -27,7 +27,7 @@ def test_the_generator_alone_decides() -> None:
 
 
 def test_the_texts_given_stay_as_they_are() -> None:
-    texts, _ = grouped_texts(10)
+    texts, _ = topic_texts(10)
     before = list(texts)
     WordDeletion(0.9).augment(texts, np.random.default_rng(0))
     assert texts == before

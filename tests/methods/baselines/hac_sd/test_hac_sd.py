@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grouped_texts
+from conftest import topic_texts
 
 import coterie
 from coterie import HACSD
@@ -16,13 +16,13 @@ from coterie.methods.baselines.hac_sd import method as hac_sd
 from coterie.methods.baselines.hac_sd.iterative_classification import iterative_classification
 from coterie.methods.baselines.hac_sd.sparse_similarity import sparse_similarity_labels
 
-TEXTS, GROUPS = grouped_texts(60)
+TEXTS, TOPICS = topic_texts(60)
 
 
 def _vectors(scale: float = 0.35) -> np.ndarray:
     """Three groups with some rows between them."""
     generator = np.random.default_rng(0)
-    groups = np.array([sorted(set(GROUPS)).index(name) for name in GROUPS])
+    groups = np.array([sorted(set(TOPICS)).index(name) for name in TOPICS])
     return np.eye(3, 6)[groups] + generator.normal(scale=scale, size=(60, 6))
 
 
@@ -54,7 +54,7 @@ def test_classification_starts_from_the_linkage() -> None:
 
 def test_groups_that_stand_apart_are_found() -> None:
     model = HACSD(3, max_rounds=2).fit(TEXTS, embeddings=_vectors(scale=0.05))
-    assert _same(model.labels_, np.array([sorted(set(GROUPS)).index(name) for name in GROUPS]))
+    assert _same(model.labels_, np.array([sorted(set(TOPICS)).index(name) for name in TOPICS]))
     assert model.predict_agreement_ == 1
 
 

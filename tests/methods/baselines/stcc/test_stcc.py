@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import GROUPS, grouped_texts
+from conftest import TOPICS, topic_texts
 from reference import stcc_oracle as oracle
 
 import coterie
@@ -18,7 +18,7 @@ from coterie import STCC, evaluate, load
 from coterie.errors import InputError, SettingError
 from coterie.methods.baselines.stcc.method import standardised
 
-TEXTS, NAMES = grouped_texts(60)
+TEXTS, NAMES = topic_texts(60)
 FAST: dict[str, Any] = {"n_bits": 6, "word_dimension": 8, "epochs": 3, "batch_size": 30}
 
 
@@ -28,7 +28,7 @@ def vector_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generator = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("vectors") / "words.txt"
     lines = ["24 6"]
-    for i, words in enumerate(GROUPS.values()):
+    for i, words in enumerate(TOPICS.values()):
         for word in words:
             vector = np.eye(6)[i] * 4 + generator.normal(size=6)
             lines.append(" ".join([word, *(f"{x:.4f}" for x in vector)]))
@@ -41,7 +41,7 @@ def test_the_groups_are_found_with_good_vectors(vector_file: Path, target: str) 
     model = STCC(3, target=target, vectors=vector_file, epochs=10, n_bits=6, batch_size=20).fit(TEXTS)
     assert evaluate(NAMES, model.labels_).accuracy > 0.9
     np.testing.assert_array_equal(model.predict(TEXTS), model.labels_)
-    new, names = grouped_texts(30, seed=7)
+    new, names = topic_texts(30, seed=7)
     assert evaluate(names, model.predict(new)).accuracy > 0.9
 
 
