@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.benchmark.sets import EIGHT_SHORT
+from coterie.benchmark.store import Store
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--what", required=True, help="the setting in a sentence")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    runs = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((options.store / "runs").glob("*.json"))]
+    runs = list(Store(options.store).records().values())
     auto = [run for run in runs if run["row"] == "auto" and run["dataset"] in EIGHT_SHORT]
     logged = {
         "what": options.what,

@@ -62,7 +62,8 @@ def page() -> str:
         "# Benchmarks\n",
         "<!-- written by tools/benchmark_page.py from benchmarks/results/benchmark/; do not edit -->\n",
         "How it is measured, and what to distrust: [PROTOCOL.md](PROTOCOL.md). Every figure is the mean of the runs in "
-        "[benchmarks/results/benchmark](../benchmarks/results/benchmark), one JSON a run.\n",
+        "[benchmarks/results/benchmark](../benchmarks/results/benchmark), packed as Parquet; "
+        "`coterie benchmark show METHOD DATASET SEED` prints the run behind a cell.\n",
         (ROOT / "benchmarks" / "FINDINGS.md").read_text(encoding="utf-8"),
         f"## Tables\n\n{LEGEND}\n",
     ]

@@ -65,7 +65,7 @@ class FigureData:
     def trace(self, row: str, dataset: str) -> dict[str, Any] | None:
         """Of the first seed that has one (see :mod:`coterie.benchmark.traces`)."""
         for name in run_names(find_row(row), dataset):
-            if self.store.trace_file(name).is_file():
+            if self.store.has_trace(name):
                 return self.store.read_trace(name)
         return None
 

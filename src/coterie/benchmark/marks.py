@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from coterie.benchmark.rows import find_row
@@ -13,8 +12,6 @@ from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.store import Store
 from coterie.benchmark.tables import FINAL, FROZEN, TableSpec, run_names
 from coterie.files import whole_file
-
-FILE = "comparisons.json"
 
 
 def p_values(
@@ -33,11 +30,7 @@ def p_values(
     found: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:
         runs = {
-            row: [
-                name
-                for name in run_names(find_row(row), dataset)
-                if name in records and store.assignment_file(name).is_file()
-            ]
+            row: [name for name in run_names(find_row(row), dataset) if name in records and store.has_assignments(name)]
             for row in dict.fromkeys((FROZEN, *spec.rows))
         }
         runs = {row: names for row, names in runs.items() if len(names) == len(find_row(row).seeds)}
@@ -83,17 +76,16 @@ def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset
 def _stamp(store: Store, names: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for name in names:
-        digest.update(store.assignment_file(name).read_bytes())
+        digest.update(store.assignments_sha256(name).encode())
     return digest.hexdigest()[:16]
 
 
 def _kept(store: Store) -> dict[str, Any]:
-    path = store.folder / FILE
+    path = store.comparisons_file
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return found
 
 
 def _keep(store: Store, kept: dict[str, Any]) -> None:
-    path: Path = store.folder / FILE
-    with whole_file(path) as stream:
+    with whole_file(store.comparisons_file) as stream:
         stream.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")

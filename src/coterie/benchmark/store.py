@@ -1,4 +1,4 @@
-"""Results on disk: one JSON a run, and beside it what each text was assigned to."""
+"""Results on disk: one JSON file per run and beside it the assignments of its texts, or many runs packed together."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import json
 import lzma
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.partitions import ENDING, ON, read_partitions, write_packed
+from coterie.benchmark.packed_results import PACKED, PackedResults, partitions_sha256
+from coterie.benchmark.partitions import ENDING, ON, read_partitions, write_compressed
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import BenchmarkSet
 from coterie.errors import InputError
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 # Parameters that say where and with which seed, not what.
 OF_THE_RUN = ("device", "random_state", "n_clusters")
+# Sub-folders of a folder of results.
 RUNS, ASSIGNMENTS, EPOCHS, TRACES = "runs", "assignments", "epochs", "traces"
+TRACE_ENDING = ".json.xz"
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,28 @@ class Job:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results."""
+    """A folder of results: loose runs, one JSON file each, beside packed ones (see
+    :mod:`coterie.benchmark.packed_results`). A loose run replaces a packed one of the same name.
+    """
 
     folder: Path
+
+    @cached_property
+    def _packed(self) -> PackedResults:
+        return PackedResults(self.folder / PACKED)
+
+    @property
+    def packed_runs_file(self) -> Path:
+        return self._packed.runs_file
+
+    @property
+    def comparisons_file(self) -> Path:
+        """Where comparisons with the frozen encoder are stored (see :mod:`coterie.benchmark.significance_marks`)."""
+        return self.folder / "comparisons.json"
+
+    @property
+    def loose_folders(self) -> tuple[Path, ...]:
+        return tuple(self.folder / name for name in (RUNS, ASSIGNMENTS, TRACES))
 
     def run_file(self, name: str) -> Path:
         return self.folder / RUNS / f"{name}.json"
@@ -61,44 +84,71 @@ class Store:
         return self.folder / ASSIGNMENTS / f"{name}{ENDING}"
 
     def epochs_file(self, name: str) -> Path:
-        """What each text was assigned to in every epoch: large, and needed for the oracle alone."""
+        """Return where the partitions of all epochs are: large, needed for the oracle alone, and never packed."""
         return self.folder / EPOCHS / f"{name}{ENDING}"
 
     def trace_file(self, name: str) -> Path:
-        """How the embeddings of some texts moved (see :mod:`coterie.benchmark.traces`); a ninth as large packed."""
-        return self.folder / TRACES / f"{name}.json.xz"
+        """Return where a loose trace is (see :mod:`coterie.benchmark.traces`)."""
+        return self.folder / TRACES / f"{name}{TRACE_ENDING}"
+
+    def names(self) -> list[str]:
+        """Return the names of all runs, sorted."""
+        return sorted({*self.loose_names(), *self._packed.records})
+
+    def loose_names(self) -> list[str]:
+        """Return the names of the runs with a JSON file of their own, sorted."""
+        return sorted(path.stem for path in (self.folder / RUNS).glob("*.json"))
+
+    def traced_names(self) -> list[str]:
+        """Return the names of the runs with a trace, sorted."""
+        loose = [path.name.removesuffix(TRACE_ENDING) for path in (self.folder / TRACES).glob(f"*{TRACE_ENDING}")]
+        return sorted({*loose, *self._packed.traces})
+
+    def has_run(self, name: str) -> bool:
+        return name in self._packed.records or self.run_file(name).is_file()
+
+    def has_assignments(self, name: str) -> bool:
+        return self.assignment_file(name).is_file() or bool(self._packed.assignments_sha256(name))
+
+    def has_trace(self, name: str) -> bool:
+        return name in self._packed.traces or self.trace_file(name).is_file()
 
     def has(self, job: Job) -> bool:
-        """Whether it is done, with all that is wanted of it, by a method whose defaults are still the same."""
-        if not self.run_file(job.name).is_file():
+        """Return whether the run is there with all that is wanted of it, by a method with the same defaults as now."""
+        if not self.has_run(job.name):
             return False
         record = self.read(job.name)
         # A method that is not trained leaves no trace.
-        traced = not job.trace or self.trace_file(job.name).is_file() or record.get("snapshots") == []
+        traced = not job.trace or self.has_trace(job.name) or record.get("snapshots") == []
         return traced and _reclustered(record, job) and not changed_parameters(record, job)
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
-        """Whole or not at all: a run that is killed leaves nothing that looks like a result."""
-        _write(self.run_file(name), json.dumps(record, indent=1))
+        """Write a loose run as a whole or not at all: one that is killed leaves nothing that looks like a result."""
+        with whole_file(self.run_file(name)) as stream:
+            stream.write(json.dumps(record, indent=1) + "\n")
 
     def write_trace(self, name: str, trace: Mapping[str, Any]) -> None:
-        """Before the run itself is written, which would count as done without it."""
-        write_packed(self.trace_file(name), json.dumps(trace).encode())
+        """Write a loose trace; before the run itself, which would count as done without it."""
+        write_compressed(self.trace_file(name), json.dumps(trace).encode())
 
     def read_trace(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(lzma.decompress(self.trace_file(name).read_bytes()))
+        path = self.trace_file(name)
+        text = lzma.decompress(path.read_bytes()) if path.is_file() else self._packed.traces[name]
+        found: dict[str, Any] = json.loads(text)
         return found
 
     def read(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.run_file(name).read_text(encoding="utf-8"))
+        """Return the record of a run; it is shared with other readers and must not be changed."""
+        path = self.run_file(name)
+        if not path.is_file() and name in self._packed.records:
+            return self._packed.records[name]
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
 
-    def names(self) -> list[str]:
-        return sorted(path.stem for path in (self.folder / RUNS).glob("*.json"))
-
     def records(self) -> dict[str, dict[str, Any]]:
-        """All runs by name; an error where they are of more than one protocol."""
-        found = {name: self.read(name) for name in self.names()}
+        """Return all runs by name; raise an error where they are of more than one protocol."""
+        loose = {name: self.read(name) for name in self.loose_names()}
+        found = dict(sorted({**self._packed.records, **loose}.items()))
         protocols = sorted({record["protocol"] for record in found.values()})
         if len(protocols) > 1:
             raise InputError(
@@ -108,9 +158,23 @@ class Store:
         return found
 
     def assignments(self, name: str) -> dict[str, NDArray[np.int64]]:
-        """The partitions of a run: ``final``, ``frozen``, ``head``, ``kmeans``, and ``epochs`` where they are kept."""
+        """Return the partitions of a run: ``final``, ``frozen``, ``head``, ``kmeans``, and ``epochs`` where there are.
+
+        Where the method has no such partition, the key is absent.
+        """
         epochs = self.epochs_file(name)
-        return {**read_partitions(self.assignment_file(name)), **(read_partitions(epochs) if epochs.is_file() else {})}
+        found = {**self.stored_partitions(name), **(read_partitions(epochs) if epochs.is_file() else {})}
+        return {partition: labels.astype("int64") for partition, labels in found.items()}
+
+    def stored_partitions(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return the partitions of a run, without its epochs, with the integer types they were saved with."""
+        path = self.assignment_file(name)
+        return read_partitions(path) if path.is_file() else self._packed.assignments(name)
+
+    def assignments_sha256(self, name: str) -> str:
+        """Return a digest of the partitions of a run, the same whether they are loose or packed."""
+        path = self.assignment_file(name)
+        return partitions_sha256(read_partitions(path)) if path.is_file() else self._packed.assignments_sha256(name)
 
 
 def changed_parameters(record: Mapping[str, Any], job: Job) -> list[str]:
@@ -137,9 +201,3 @@ def _reclustered(record: Mapping[str, Any], job: Job) -> bool:
     """Whether every other clustering is there that could be had here: one was left out where its package was absent."""
     lacking = [name for name in job.row.reclustered if f"{ON}{name}" not in record["scores"]]
     return not any(name.startswith("umap") for name in lacking) or importlib.util.find_spec("umap") is None
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as stream:
-        stream.write(text + "\n")

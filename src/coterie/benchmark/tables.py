@@ -339,7 +339,7 @@ def _moments(store: Store, line: Line, dataset: str, measure: str) -> tuple[floa
     """What the traces of a row say about the end of a stage; cosines in percent, as all else in a table."""
     from coterie.benchmark.traces import at_stage
 
-    names = [name for name in run_names(line.row, dataset) if store.trace_file(name).is_file()]
+    names = [name for name in run_names(line.row, dataset) if store.has_trace(name)]
     found = [at_stage(store.read_trace(name), line.answer.removeprefix(AT)) for name in names]
     scale = 100 if measure.startswith("cosine") else 1
     return tuple(scale * each[measure] for each in found if each is not None)

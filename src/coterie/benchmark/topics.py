@@ -8,13 +8,14 @@ from coterie.errors import InputError
 
 def topics_as_markdown(job: Job, store: Store) -> str:
     """A line a cluster, the largest first; a column a topic, the most common first."""
-    path = store.run_file(job.name)
     again = f"coterie benchmark run --methods {job.row.name} --datasets {job.chosen.name} --seeds {job.seed}"
-    if not path.is_file():
+    if not store.has_run(job.name):
         raise InputError(f"{store.folder} has no such run yet: {again}")
     clusters = store.read(job.name).get("topics")
     if clusters is None:
-        raise InputError(f"{path} is of a time when topics were not kept; remove it, then: {again}")
+        raise InputError(
+            f"{job.name} was run when topics were not kept yet; run it into another folder: {again} --out again"
+        )
     if not clusters:
         raise InputError(f"{job.row.title} learns no topics")
     columns = max(len(each["topics"]) for each in clusters)

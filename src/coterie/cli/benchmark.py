@@ -105,7 +105,7 @@ def score(out: Results = RESULTS) -> None:
         if sets[dataset].questions:
             typer.echo(f"{name}: ranked by embeddings, which are not kept, left as it is")
             continue
-        if not store.assignment_file(name).is_file():
+        if not store.has_assignments(name):
             typer.echo(f"{name}: no assignments, left as it is")
             continue
         scores = scores_of(sets[dataset], store.assignments(name))
@@ -237,6 +237,57 @@ def topics(
 
     store = Store(out)
     typer.echo("\n".join(topics_as_markdown(job, store) for job in _jobs(methods, datasets, seeds)), nl=False)
+
+
+@app.command("pack")
+def pack(
+    folder: Annotated[Path, typer.Argument(help="Folder of results.")] = RESULTS,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="New folder for the packed results; without it, in place.")
+    ] = None,
+) -> None:
+    """Join the files of a folder of results, one per run, into a few Parquet files.
+
+    All commands read a packed folder as before, and new runs are stored beside the packed ones; `pack` joins them
+    again. Everything is read back and compared before a file is removed.
+
+    **Example**
+
+    `coterie benchmark pack try --output try-packed`
+    """
+    from coterie.benchmark.packing import pack_results
+
+    packed = pack_results(folder, output)
+    typer.echo(
+        f"{packed.folder}: {packed.runs} runs ({packed.loose} of them newly packed) and {packed.traces} traces in "
+        f"{packed.n_bytes / 1e6:.1f} MB"
+    )
+
+
+@app.command("show")
+def show(
+    method: Annotated[str, typer.Argument(help="A row of the benchmark. See `coterie benchmark list`.")],
+    dataset: Annotated[str, typer.Argument(help="A data set of the benchmark.")],
+    seed: Annotated[int, typer.Argument(help="The seed of the run.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON.")] = False,
+    out: Results = RESULTS,
+) -> None:
+    """Show the run behind a cell of a table: settings, scores, versions and notes.
+
+    **Example**
+
+    `coterie benchmark show sccl stackoverflow 0`
+    """
+    import json
+
+    from coterie.benchmark.run_lookup import find_runs, run_as_text
+    from coterie.benchmark.store import Store
+
+    store = Store(out)
+    name, *others = find_runs(store, method, dataset, seed)
+    typer.echo(json.dumps(store.read(name), indent=1) if as_json else run_as_text(store, name), nl=as_json)
+    for other in others:
+        typer.echo(f"also there, with other settings: {other}", err=as_json)
 
 
 def _tell_names(found: Iterable[tuple[str, str]]) -> None:
