@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from coterie.encoders.dropout import dropout
+from coterie.encoders.packed_bert import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])

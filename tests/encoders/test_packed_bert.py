@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from coterie.encoders.folder import SentenceSettings
-from coterie.encoders.fused import Fused
+from coterie.encoders.fused_operations import FusedOperations
 from coterie.encoders.packed_bert import ACTIVATIONS, can_pack, run_packed
-from coterie.encoders.packing import Packed, pack, pack_windows
+from coterie.encoders.packing import PackedBatch, pack, pack_windows
+from coterie.encoders.sentence_transformer_files import SentenceSettings
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.encoders.windows import lay_out, window_width
+from coterie.encoders.window_packing import plan_windows, window_width
 
 VOCABULARY, PAD = 120, 1
 MIXED, UNIFORM, LONG = [9, 3, 14, 1, 30, 9, 22, 64, 5, 2], [12] * 7, [70, 3, 128, 64, 40, 9]
@@ -73,15 +73,15 @@ def _padded(table: Any) -> tuple[Tensor, Tensor]:
     return ids, (torch.arange(ids.shape[1]) < table.lengths[:, None]).long()
 
 
-def _packed(table: Any) -> Packed:
+def _packed(table: Any) -> PackedBatch:
     lengths = table.lengths.tolist()
     uniform = len(set(lengths)) == 1
     return pack(table, torch.arange(len(lengths)), sum(lengths), max(lengths), uniform=uniform)
 
 
-def _windowed(table: Any) -> Packed:
+def _windowed(table: Any) -> PackedBatch:
     lengths = table.lengths.numpy()
-    layout = lay_out(np.arange(len(lengths)), lengths, window_width(int(lengths.max())), 3)
+    layout = plan_windows(np.arange(len(lengths)), lengths, window_width(int(lengths.max())), 3)
     arrays = (torch.from_numpy(each) for each in (layout.rows, layout.lengths, layout.places))
     return pack_windows(table, *arrays, layout.n_windows, layout.width)
 
@@ -89,7 +89,7 @@ def _windowed(table: Any) -> Packed:
 WAYS = pytest.mark.parametrize("way", [_packed, _windowed])
 
 
-def _embed(encoder: TransformerEncoder, packed: Packed, dtype: torch.dtype = torch.float32) -> Tensor:
+def _embed(encoder: TransformerEncoder, packed: PackedBatch, dtype: torch.dtype = torch.float32) -> Tensor:
     return encoder.forward_packed(packed, encoder.layer_weights(dtype))
 
 
@@ -294,7 +294,7 @@ def test_dropout_changes_a_pass_but_not_the_mean_of_many(way: Any, place: str) -
 # --- The fused branch ---
 
 
-class _PlainFused(Fused):
+class _PlainFused(FusedOperations):
     """What the kernels compute, in plain operations."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coterie.encoders.packing import (
-    Packed,
+    PackedBatch,
     _Collect,
     _Spread,
     _TextMeans,
@@ -23,7 +23,7 @@ from coterie.encoders.packing import (
     text_means,
     unpadded,
 )
-from coterie.encoders.windows import lay_out
+from coterie.encoders.window_packing import plan_windows
 
 SOME = settings(max_examples=80, deadline=None, derandomize=True)
 LENGTHS = st.lists(st.integers(1, 64), min_size=1, max_size=30)
@@ -42,7 +42,7 @@ def _text(table: Any, row: int) -> Tensor:
     return table.ids[begin : begin + int(table.lengths[row])].long()
 
 
-def _plain(lengths: list[int], rows: list[int]) -> tuple[Any, Packed]:
+def _plain(lengths: list[int], rows: list[int]) -> tuple[Any, PackedBatch]:
     table = _table(lengths)
     chosen = [lengths[row] for row in rows]
     longest = max(chosen)
@@ -50,14 +50,14 @@ def _plain(lengths: list[int], rows: list[int]) -> tuple[Any, Packed]:
     return table, pack(table, torch.tensor(rows), sum(chosen), longest, uniform=uniform)
 
 
-def _windowed(lengths: list[int], rows: list[int], step: int = 1) -> tuple[Any, Packed]:
+def _windowed(lengths: list[int], rows: list[int], step: int = 1) -> tuple[Any, PackedBatch]:
     table = _table(lengths)
-    layout = lay_out(np.array(rows), np.array([lengths[row] for row in rows]), 64, step)
+    layout = plan_windows(np.array(rows), np.array([lengths[row] for row in rows]), 64, step)
     arrays = (torch.from_numpy(each) for each in (layout.rows, layout.lengths, layout.places))
     return table, pack_windows(table, *arrays, layout.n_windows, layout.width)
 
 
-def _check(table: Any, packed: Packed, rows: list[int]) -> None:
+def _check(table: Any, packed: PackedBatch, rows: list[int]) -> None:
     """Each wanted text whole and in order, at consecutive places, its positions from 0."""
     assert packed.n_texts == len(rows)
     wanted = range(packed.n_all) if packed.wanted is None else packed.wanted.tolist()

@@ -208,15 +208,15 @@ def test_company_and_order_do_not_change_an_embedding(
 
 
 def test_encode_alone_gives_the_same_bits_whatever_the_company(encoder: TransformerEncoder) -> None:
-    alone = encoder.encode_alone(TEXTS)
+    alone = encoder.encode_one_by_one(TEXTS)
     np.testing.assert_allclose(alone, encoder.encode(TEXTS), atol=1e-6)
-    assert np.array_equal(alone, encoder.encode_alone(TEXTS))
-    assert np.array_equal(alone[::-1], encoder.encode_alone(TEXTS[::-1]))
-    assert np.array_equal(alone[4:6], encoder.encode_alone(TEXTS[4:6]))
+    assert np.array_equal(alone, encoder.encode_one_by_one(TEXTS))
+    assert np.array_equal(alone[::-1], encoder.encode_one_by_one(TEXTS[::-1]))
+    assert np.array_equal(alone[4:6], encoder.encode_one_by_one(TEXTS[4:6]))
 
 
 def test_no_texts_are_no_embeddings(encoder: TransformerEncoder) -> None:
-    assert encoder.encode([]).shape == encoder.encode_alone([]).shape == (0, encoder.dimension)
+    assert encoder.encode([]).shape == encoder.encode_one_by_one([]).shape == (0, encoder.dimension)
 
 
 def test_encoding_has_no_dropout_and_leaves_the_mode_alone(tiny_encoder: Path) -> None:

@@ -15,7 +15,7 @@ from reference import clusterbert_oracle as oracle
 from torch import Tensor, nn
 
 import coterie.language.denoising as denoising_module
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.denoising import SentenceDecoder, check_decoder, reconstruction_loss

@@ -12,7 +12,7 @@ import torch
 from conftest import topic_texts
 from torch import Tensor, nn
 
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import MaskedHead, check_mask_token

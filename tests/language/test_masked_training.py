@@ -11,7 +11,7 @@ from conftest import topic_texts
 from reference import uftc_oracle as oracle
 from torch import Tensor
 
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language import masked_training

@@ -16,7 +16,7 @@ from reference.sccl_oracle import numerical_gradient
 from torch import Tensor, nn
 
 from coterie.clustering.kmeans import Partition
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder
 from coterie.methods.clusterbert import (

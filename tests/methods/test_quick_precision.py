@@ -71,13 +71,13 @@ def test_noise_that_decides_is_settled(tiny_encoder: Path, quick: None, monkeypa
     """Vectors far off: every label would be wrong if float32 did not settle it."""
     model = FrozenEncoder(3, encoder=str(tiny_encoder), device="cpu").fit(TEXTS)
     wanted = model.labels_.copy()
-    real = type(model.encoder_).encode_counting
+    real = type(model.encoder_).encode_and_count_truncated
 
     def far_off(encoder: Any, texts: Any, dtype: torch.dtype = torch.float32) -> Any:
         vectors, truncated = real(encoder, texts, torch.float32)
         return (vectors[::-1].copy() if dtype == torch.bfloat16 else vectors), truncated
 
-    monkeypatch.setattr(type(model.encoder_), "encode_counting", far_off)
+    monkeypatch.setattr(type(model.encoder_), "encode_and_count_truncated", far_off)
     model._measured_noise = 10.0
     assert np.array_equal(model.predict(TEXTS), wanted)
     model._measured_noise = 1e-9

@@ -11,7 +11,7 @@ import pytest
 import torch
 from reference import sccl_oracle as oracle
 
-from coterie.encoders.folder import SentenceSettings
+from coterie.encoders.sentence_transformer_files import SentenceSettings
 from coterie.methods.sccl import SCCL, VARIANTS, Clustering, Projector
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, LossTerms, Objective
 

@@ -12,8 +12,8 @@ import torch
 from reference import uftc_oracle as oracle
 from torch import Tensor, nn
 
-from coterie.encoders.folder import SentenceSettings
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
+from coterie.encoders.sentence_transformer_files import SentenceSettings
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.language.masked_head import MaskedHead
 from coterie.language.masked_training import MaskedWords

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie.errors import InputError, SettingError
-from coterie.text import lines
+from coterie.text import line_sources
 from coterie.text.reading import iter_corpus, read_corpus
 
 TEXTS = ("plain", 'a "quoted", text', "two\nlines", "", "NA", "grüße 🎉", "plain")
@@ -319,7 +319,7 @@ def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, siz
     else:
         content = "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
     path = write(tmp_path / f"rows.{ending}", b"\xef\xbb\xbf" + content.encode())
-    monkeypatch.setattr(lines, "_BLOCK_BYTES", max(size, 3))
+    monkeypatch.setattr(line_sources, "_BLOCK_BYTES", max(size, 3))
     assert read_corpus(path).texts == texts
 
 
@@ -328,7 +328,7 @@ def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, siz
 def test_the_place_of_a_bad_byte_does_not_depend_on_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, gzipped: bool
 ) -> None:
-    monkeypatch.setattr(lines, "_BLOCK_BYTES", size)
+    monkeypatch.setattr(line_sources, "_BLOCK_BYTES", size)
     name = "rows.txt.gz" if gzipped else "rows.txt"
     good = "\ufeffgrüße\none\ntwo\n".encode()
     for bad, words in ((b"a\xff\n", "not UTF-8 (0xff"), (b"a\0b\n", "NUL byte")):

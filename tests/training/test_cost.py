@@ -21,10 +21,10 @@ from training_helpers import PAIR, MeanGap, prepare
 
 import coterie.encoders.transformer as transformer_module
 from coterie import AECL, DECCRL, RSTC, SCCL, UFTC, ClusterBERT, TrainingConfig
-from coterie.encoders.tokenizing import TokenArrays, laid_out
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
+from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.encoders.windows import lay_out, window_width
+from coterie.encoders.window_packing import plan_windows, window_width
 from coterie.training.objective import ORIGINAL, Batch, LossTerms
 from coterie.training.recorded import RecordedSteps, window_step
 from coterie.training.steps import Steps, Work
@@ -310,7 +310,7 @@ def test_passes_of_the_other_methods(tiny_encoder: Path, monkeypatch: pytest.Mon
 def _realistic(n: int, seed: int) -> TokenArrays:
     generator = np.random.default_rng(seed)
     lengths = np.clip(generator.normal(14, 5, n).round(), 3, 64).astype(np.int64)
-    return laid_out(generator.integers(5, 60, lengths.sum()).astype(np.int32), lengths, 0)
+    return contiguous_tokens(generator.integers(5, 60, lengths.sum()).astype(np.int32), lengths, 0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -318,7 +318,7 @@ def _realistic(n: int, seed: int) -> TokenArrays:
 def test_windows_cost_little_beyond_the_texts(n: int, seed: int) -> None:
     lengths = _realistic(n, seed).lengths
     width, real = window_width(64), int(lengths.sum())
-    layout = lay_out(np.arange(n), lengths, width, window_step(real, width))
+    layout = plan_windows(np.arange(n), lengths, width, window_step(real, width))
     assert 1 <= layout.n_windows * width / real <= 1.05
 
 

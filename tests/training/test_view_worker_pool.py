@@ -17,7 +17,7 @@ import pytest
 from conftest import topic_texts
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from coterie.encoders.tokenizing import tokenize
+from coterie.encoders.tokenization import tokenize
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.char_swap import CharSwap
 from coterie.text.augmentation.composition import Composition

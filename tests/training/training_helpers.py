@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from coterie.clustering.kmeans import kmeans
 from coterie.encoders.packed_bert import Layer
-from coterie.encoders.packing import Packed
+from coterie.encoders.packing import PackedBatch
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
@@ -94,7 +94,7 @@ def spy_on_passes(encoder: TransformerEncoder, seen: Callable[[int], object]) ->
     """Tell ``seen`` the number of texts of every pass through the encoder, padded or packed."""
     real = encoder.forward_packed
 
-    def packed(texts: Packed, layers: list[Layer], *fused: Any) -> Tensor:
+    def packed(texts: PackedBatch, layers: list[Layer], *fused: Any) -> Tensor:
         seen(texts.n_texts)
         return real(texts, layers, *fused)
 

@@ -231,7 +231,7 @@ def _marked(original: str, augmented: str, console: Console) -> Text:
 
     from rich.text import Text
 
-    from coterie.text.words import split_words
+    from coterie.text.word_segmentation import split_words
 
     if original == augmented:
         return Text("(unchanged)", style="dim")
@@ -255,7 +255,7 @@ def _marked(original: str, augmented: str, console: Console) -> Text:
 
 def _space(left: str, right: str) -> str:
     """What stands between two words, each as its script is written."""
-    from coterie.text.words import has_no_spaces
+    from coterie.text.word_segmentation import has_no_spaces
 
     return "" if left == "" or has_no_spaces(left) or has_no_spaces(right) else " "
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.describe.keywords import cluster_keywords, rows_by_cluster
 from coterie.errors import InputError
-from coterie.text.languages import cluster_languages
+from coterie.text.language_identification import cluster_languages
 from coterie.types import ClusterSummary, Topic
 
 # Two texts that share more than this of their words would tell a reader the same thing twice.

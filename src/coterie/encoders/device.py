@@ -70,7 +70,7 @@ def _cpu_has_bfloat16() -> bool:
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
-def at_home(device: torch.device) -> AbstractContextManager[object]:
+def current_device(device: torch.device) -> AbstractContextManager[object]:
     """Make ``device`` the current one, where streams, graphs and kernels without an address of their own go."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 

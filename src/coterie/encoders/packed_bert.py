@@ -1,7 +1,7 @@
 """BERT and RoBERTa run on packed texts: the model's own weights, no padding, few kernels.
 
 The modules are only looked up for their weights, so whatever has BERT's names will do: the model of the transformers
-library, or :class:`~coterie.encoders.light.LightBert`.
+library, or :class:`~coterie.encoders.model_loading.LightBert`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from coterie.encoders.attention import attend, window_bias
-from coterie.encoders.dropout import dropout
-from coterie.encoders.fused import Fused
-from coterie.encoders.packing import Packed
+from coterie.encoders.fused_operations import FusedOperations
+from coterie.encoders.packed_attention import attend, window_bias
+from coterie.encoders.packing import PackedBatch
 
 FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
 # Models whose first position is not 0 but the one behind the padding id.
@@ -28,8 +28,10 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_new": lambda states: functional.gelu(states, approximate="tanh"),
     "gelu_pytorch_tanh": lambda states: functional.gelu(states, approximate="tanh"),
 }
+# Steps of a dropout rate on a CPU: sixteen random bits decide each number.
+DROPOUT_STEPS = 1 << 16
 
-
+# A matrix and its bias, or the scale and shift of a norm.
 Product = tuple[Tensor, Tensor]
 
 
@@ -84,7 +86,7 @@ def layer_weights(model: Any, dtype: torch.dtype) -> list[Layer]:
     ]
 
 
-def run_packed(model: Any, layers: list[Layer], packed: Packed, fused: Fused | None = None) -> Tensor:
+def run_packed(model: Any, layers: list[Layer], packed: PackedBatch, fused: FusedOperations | None = None) -> Tensor:
     """Last token states (float32) of packed texts, one row a token.
 
     As under autocast: matrix products in the precision of ``layers``, sums and norms in float32. Dropout follows the
@@ -144,3 +146,18 @@ def _product(states: Tensor, weights: Product) -> Tensor:
 def _dropout(module: nn.Module) -> float:
     """The rate as the module has it now; a light model is never trained and has none."""
     return float(getattr(getattr(module, "dropout", None), "p", 0.0))
+
+
+def dropout(states: Tensor, rate: float) -> Tensor:
+    """Set a share of ``rate`` of ``states`` to zero and scale up the rest; torch's generator is the only seed.
+
+    On a CPU torch's own dropout takes longer than the arithmetic around it, because it samples one number at a time.
+    There, one seed is sampled from torch's generator, and numpy makes the random bits for all numbers at once.
+    """
+    if states.device.type != "cpu":
+        return functional.dropout(states, rate)
+    seed = torch.randint(2**62, (1,)).numpy()[0]
+    words = -(-states.numel() // 4)
+    bits = np.random.SFC64(seed).random_raw(words).view(np.uint16)[: states.numel()]
+    kept = torch.from_numpy(bits >= round(rate * DROPOUT_STEPS)).view(states.shape)
+    return states * (kept * (1 / (1 - rate))).to(states.dtype)

@@ -18,7 +18,7 @@ class TokenTable(Protocol):
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedBatch:
     """Tokens of some texts in one row, text after text.
 
     Attributes
@@ -65,17 +65,17 @@ class Packed:
         return self.owners * self.longest + self.positions
 
 
-def pack(tokens: TokenTable, rows: Tensor, size: int, longest: int, *, uniform: bool = False) -> Packed:
+def pack(tokens: TokenTable, rows: Tensor, size: int, longest: int, *, uniform: bool = False) -> PackedBatch:
     """Lay the texts ``rows``, ``size`` tokens in all, end to end, without waiting for the device."""
-    return Packed(*_end_to_end(tokens, rows, tokens.lengths[rows], size), longest, uniform)
+    return PackedBatch(*_end_to_end(tokens, rows, tokens.lengths[rows], size), longest, uniform)
 
 
 def pack_windows(
     tokens: TokenTable, rows: Tensor, lengths: Tensor, wanted: Tensor, n_windows: int, width: int
-) -> Packed:
-    """The same for a :class:`~coterie.encoders.windows.Layout` whose arrays are on the device."""
+) -> PackedBatch:
+    """The same for a :class:`~coterie.encoders.window_packing.WindowPlan` whose arrays are on the device."""
     whole = _end_to_end(tokens, rows, lengths, n_windows * width)
-    return Packed(*whole, width, wanted=wanted, window=width)
+    return PackedBatch(*whole, width, wanted=wanted, window=width)
 
 
 def _end_to_end(tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -132,7 +132,7 @@ class _TextMeans(torch.autograd.Function):
         return (gradient / lengths).index_select(0, owners), None, None
 
 
-def padded(rows: Tensor, packed: Packed) -> Tensor:
+def padded(rows: Tensor, packed: PackedBatch) -> Tensor:
     """``n_all x longest`` and whatever a row is, zeros behind the end of each text."""
     if packed.uniform:
         return rows.view(packed.n_all, packed.longest, *rows.shape[1:])
@@ -141,7 +141,7 @@ def padded(rows: Tensor, packed: Packed) -> Tensor:
     return spread.view(packed.n_all, packed.longest, *rows.shape[1:])
 
 
-def unpadded(table: Tensor, packed: Packed) -> Tensor:
+def unpadded(table: Tensor, packed: PackedBatch) -> Tensor:
     """The way back of :func:`padded`."""
     flat = table.reshape(-1, *table.shape[2:])
     if packed.uniform:
@@ -150,7 +150,7 @@ def unpadded(table: Tensor, packed: Packed) -> Tensor:
     return collected
 
 
-def text_means(states: Tensor, packed: Packed) -> Tensor:
+def text_means(states: Tensor, packed: PackedBatch) -> Tensor:
     """Mean over the tokens of each wanted text."""
     if packed.uniform:
         return packed.chosen(states.view(packed.n_all, packed.longest, -1).mean(dim=1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.encoders.tokenizing import TokenArrays
+from coterie.encoders.tokenization import TokenArrays
 
 if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TEXTS_AT_A_TIME = 8_192
 
 
-class SifSpace:
+class SifEncoder:
     """Smooth inverse frequency (Arora et al., ICLR 2017, Algorithm 1).
 
     Parameters
@@ -54,7 +54,7 @@ class SifSpace:
         *,
         a: float,
         ignored: Sequence[int] = (),
-    ) -> SifSpace:
+    ) -> SifEncoder:
         """Word frequencies and the common component from ``texts``, which occur ``counts`` times each.
 
         ``ignored`` are rows of the table that stand for no word: padding, borders, the unknown.
@@ -72,7 +72,7 @@ class SifSpace:
     def dimension(self) -> int:
         return self.table.shape[1]
 
-    def encode_counting(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], int]:
+    def encode_and_count_truncated(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], int]:
         """A row for each text, zeros for one without a known word, and how many texts were cut.
 
         Every row is computed from its text alone, to the last bit.

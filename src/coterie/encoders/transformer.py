@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from coterie.encoders.base import EncoderOutput
+from coterie.encoders.dense_layer import PROJECTION_FOLDER, compose_linear, read_linear, write_linear
 from coterie.encoders.device import autocast
-from coterie.encoders.folder import SentenceSettings, check_settings, read_settings, write_settings
-from coterie.encoders.fused import Fused
-from coterie.encoders.light import load_light
+from coterie.encoders.device_tokens import DeviceTokens
+from coterie.encoders.fused_operations import FusedOperations
+from coterie.encoders.model_loading import hide_transformers_output, load_light, load_with_transformers
 from coterie.encoders.packed_bert import Layer, can_pack, layer_weights, run_packed
-from coterie.encoders.packing import Packed, pack, padded, text_means
-from coterie.encoders.projection import PROJECTION_FOLDER, in_a_row, read_linear, write_linear
-from coterie.encoders.quiet import without_bars
-from coterie.encoders.tokenizing import FEWEST_FOR_WORDS, TokenArrays, batches_by_tokens, tokenize, word_table
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.packing import PackedBatch, pack, padded, text_means
+from coterie.encoders.sentence_transformer_files import SentenceSettings, check_settings, read_settings, write_settings
+from coterie.encoders.tokenization import (
+    FEWEST_TEXTS_FOR_CACHE,
+    TokenArrays,
+    batches_by_tokens,
+    tokenize,
+    word_token_cache,
+)
 from coterie.encoders.weights import find_weights
-from coterie.encoders.word_table import WordTable
-from coterie.errors import ModelFolderError, SettingError
+from coterie.encoders.word_token_cache import WordTokenCache
+from coterie.errors import SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +41,25 @@ logger = logging.getLogger(__name__)
 TOKENS_PER_FORWARD = {"cuda": 131_072, "mps": 16_384, "cpu": 2_048}
 # Texts tokenised at a time, while the ones before are on the device.
 TEXTS_AHEAD = 32_768
+
+
+@dataclass(frozen=True)
+class EncoderOutput:
+    """One forward pass over a padded batch.
+
+    Attributes
+    ----------
+    sentences:
+        Sentence embeddings, ``batch x dimension``.
+    token_states:
+        The last layer's states, ``batch x width x hidden``.
+    mask:
+        1 for real tokens, 0 for padding, ``batch x width``.
+    """
+
+    sentences: Tensor
+    token_states: Tensor
+    mask: Tensor
 
 
 class TransformerEncoder(nn.Module):
@@ -50,7 +73,7 @@ class TransformerEncoder(nn.Module):
         self.origin = origin
         self.projection: nn.Linear | None = None
         # The words of texts to come are those of texts before.
-        self._words: WordTable | None = None
+        self._words: WordTokenCache | None = None
         self._can_pack = can_pack(model)
         # Sentence embeddings are pooled from the token states: the model's own pooler never gets a gradient.
         pooler = dict(model.named_children()).get("pooler")
@@ -79,7 +102,7 @@ class TransformerEncoder(nn.Module):
         source = find_weights(name, local_files_only=local_files_only)
         logger.info("encoder %s from %s (%s)", name, source.origin, source.folder)
         folder = str(source.folder)
-        model, tokenizer = (load_light(source.folder) if light else None) or _load_whole(folder)
+        model, tokenizer = (load_light(source.folder) if light else None) or load_with_transformers(folder)
         own = read_settings(source.folder, pooling)
         own_limit = own.max_length or tokenizer.model_max_length  # where newer sentence-transformers keep it
         settings = SentenceSettings(
@@ -104,11 +127,11 @@ class TransformerEncoder(nn.Module):
 
     def project(self, projection: nn.Linear) -> None:
         """Put a linear layer behind everything else; it is trained and saved with the encoder."""
-        layer = projection if self.projection is None else in_a_row(self.projection, projection)
+        layer = projection if self.projection is None else compose_linear(self.projection, projection)
         self.projection = layer.to(self.device)
         self.settings = replace(self.settings, projection=PROJECTION_FOLDER)
 
-    def below(self, n_layers: int) -> list[nn.Module]:
+    def lower_layers(self, n_layers: int) -> list[nn.Module]:
         """The word embeddings and all layers but the last ``n_layers``."""
         if not self.has_layers:
             raise SettingError(f"training.trainable_layers: {type(self.model).__name__} has no layers known here")
@@ -116,7 +139,7 @@ class TransformerEncoder(nn.Module):
 
     @property
     def has_layers(self) -> bool:
-        """Whether :meth:`below` knows where the layers and word embeddings are."""
+        """Whether :meth:`lower_layers` knows where the layers and word embeddings are."""
         return self.n_layers > 0 and "embeddings" in dict(self.model.named_children())
 
     @property
@@ -150,7 +173,7 @@ class TransformerEncoder(nn.Module):
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         return EncoderOutput(self._finished(self._pool(states, mask)), states, mask)
 
-    def forward_packed(self, packed: Packed, layers: list[Layer], fused: Fused | None = None) -> Tensor:
+    def forward_packed(self, packed: PackedBatch, layers: list[Layer], fused: FusedOperations | None = None) -> Tensor:
         """Sentence embeddings of packed texts; ``layers`` come from :meth:`layer_weights`."""
         states = run_packed(self.model, layers, packed, fused)
         if self.settings.pooling == "mean":
@@ -180,15 +203,15 @@ class TransformerEncoder(nn.Module):
 
     def tokenize(self, texts: Sequence[str]) -> TokenArrays:
         """Token ids of ``texts``, cut at :attr:`max_length`."""
-        if self._words is None and len(texts) >= FEWEST_FOR_WORDS:
-            self._words = word_table(self.tokenizer)
+        if self._words is None and len(texts) >= FEWEST_TEXTS_FOR_CACHE:
+            self._words = word_token_cache(self.tokenizer)
         return tokenize(self.tokenizer, texts, self.max_length, self._words)
 
     def encode(self, texts: Sequence[str], dtype: torch.dtype = torch.float32) -> NDArray[np.float32]:
         """Embeddings of ``texts``, in evaluation mode; ``dtype`` is that of the matrix products."""
-        return self.encode_counting(texts, dtype)[0]
+        return self.encode_and_count_truncated(texts, dtype)[0]
 
-    def encode_counting(
+    def encode_and_count_truncated(
         self, texts: Sequence[str], dtype: torch.dtype = torch.float32
     ) -> tuple[NDArray[np.float32], int]:
         """The same, with how many texts were cut at :attr:`max_length`. Tokenising runs ahead of the device."""
@@ -213,7 +236,7 @@ class TransformerEncoder(nn.Module):
                     coming.append(ahead.submit(self.tokenize, piece))
                 yield tokens
 
-    def encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of ``texts``, each in a forward pass of its own.
 
         The last digits of a batched result depend on the batch's shape; these do not, so they settle which of
@@ -288,31 +311,12 @@ class TransformerEncoder(nn.Module):
     def save(self, folder: Path) -> None:
         """Write a folder that ``SentenceTransformer(folder)`` loads."""
         folder.mkdir(parents=True, exist_ok=True)
-        with without_bars():
+        with hide_transformers_output():
             self.model.save_pretrained(str(folder))  # type: ignore[operator]
         self.tokenizer.save_pretrained(str(folder))
         write_settings(folder, self.settings, self.hidden_size)
         if self.projection is not None:
             write_linear(folder / PROJECTION_FOLDER, self.projection)
-
-
-def _load_whole(folder: str) -> tuple[nn.Module, Any]:
-    """Model and tokenizer by the transformers library."""
-    from transformers import AutoModel, AutoTokenizer
-
-    try:
-        # Weights that a file lacks are drawn at random: that must not move the user's generator.
-        with without_bars(), torch.random.fork_rng(devices=[]):
-            # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
-            model = AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)
-        return model, AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # transformers raises whatever its parsers do
-        raise ModelFolderError(f"{folder} cannot be loaded as an encoder: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def _length_limit(asked: int | None, own: int | None, model: nn.Module) -> int:

@@ -15,8 +15,8 @@ import torch
 
 from coterie.checks import check_choice, check_whole
 from coterie.encoders.device import autocast, resolve_device, resolve_precision
-from coterie.encoders.quiet import without_bars
-from coterie.encoders.tokenizing import batches_by_tokens
+from coterie.encoders.model_loading import hide_transformers_output
+from coterie.encoders.tokenization import batches_by_tokens
 from coterie.encoders.weights import is_offline
 from coterie.errors import ModelFolderError, WeightsNotFoundError, require_extra
 from coterie.language.bleu import sentence_bleu
@@ -174,7 +174,7 @@ def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
     from transformers import MarianMTModel, MarianTokenizer
 
     try:
-        with without_bars(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with hide_transformers_output(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             # Without sacremoses unusual quotes and dashes are not evened out first; they translate all the same.
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")
             tokenizer = MarianTokenizer.from_pretrained(str(folder), local_files_only=True)

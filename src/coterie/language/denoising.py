@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.encoders.device import autocast
-from coterie.encoders.quiet import without_bars
+from coterie.encoders.model_loading import hide_transformers_output
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import backbone_name
@@ -118,7 +118,7 @@ def _new_decoder(encoder: TransformerEncoder) -> nn.Module:
     config.is_decoder = True
     config.add_cross_attention = True
     try:
-        with without_bars():
+        with hide_transformers_output():
             decoder: nn.Module = AutoModelForCausalLM.from_config(config)
     except ValueError:  # no decoder of this kind
         decoder = nn.Module()

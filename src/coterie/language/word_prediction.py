@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from coterie.encoders.device import autocast, resolve_precision
-from coterie.encoders.tokenizing import TokenArrays, batches_by_tokens
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
+from coterie.encoders.tokenization import TokenArrays, batches_by_tokens
 from coterie.encoders.transformer import TOKENS_PER_FORWARD, TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import MaskedHead, backbone_name

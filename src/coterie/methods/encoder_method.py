@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.encoders.folder import check_settings
+from coterie.encoders.sentence_transformer_files import check_settings
 from coterie.errors import SettingError
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Encoded
@@ -103,14 +103,14 @@ class EncoderMethod(ClusteringMethod):
 
     def _encode(self, texts: Sequence[str]) -> Encoded:
         dtype = self._quick_dtype(len(texts))
-        features, truncated = self.encoder_.encode_counting(texts, dtype)
+        features, truncated = self.encoder_.encode_and_count_truncated(texts, dtype)
         return Encoded(features, truncated, self._noise(texts, dtype))
 
     def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.encoder_.encode(texts)
 
     def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self.encoder_.encode_alone(texts)
+        return self.encoder_.encode_one_by_one(texts)
 
     def provenance(self) -> dict[str, str | None]:
         return {"device": str(self.encoder_.device), "encoder_from": self.encoder_.origin}

@@ -20,12 +20,12 @@ def answers_in_any_company(
     answer: Callable[[NDArray[np.float32]], NDArray[np.float64]],
     texts: Sequence[str],
     features: NDArray[np.float32],
-    encode_alone: Callable[[Sequence[str]], Any],
+    encode_one_by_one: Callable[[Sequence[str]], Any],
 ) -> NDArray[np.float64]:
     """Probabilities by ``answer``, block by block; a text near a tie is embedded again, alone."""
     result = np.concatenate([answer(features[i : i + BLOCK]) for i in range(0, len(features), BLOCK)])
     ties = near_ties(-np.log(np.maximum(result, 1e-300)), TIE)
-    alone = encode_alone([texts[i] for i in ties])
+    alone = encode_one_by_one([texts[i] for i in ties])
     for row, vector in zip(ties, alone, strict=True):
         result[row] = answer(vector[None])[0]
     return result

@@ -23,7 +23,7 @@ from coterie.training.config import TrainingConfig
 if TYPE_CHECKING:
     import torch
 
-    from coterie.encoders.tokenizing import TokenArrays
+    from coterie.encoders.tokenization import TokenArrays
     from coterie.encoders.transformer import TransformerEncoder
     from coterie.training.history import Snapshot
     from coterie.training.objective import Objective, Stage

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from coterie.errors import InputError, SettingError
 from coterie.text.corpus import Corpus, as_corpus, checked_texts, require_some_text, require_utf8, short_repr, type_name
-from coterie.text.delimited import DelimitedSource
-from coterie.text.lines import JsonLinesSource, PlainTextSource
+from coterie.text.csv_source import DelimitedSource
+from coterie.text.line_sources import JsonLinesSource, PlainTextSource
 from coterie.text.source import Batch, ColumnChoice, Source, choose_columns, require_column
-from coterie.text.tables import ParquetSource, table_source
+from coterie.text.table_sources import ParquetSource, table_source
 
 _READERS: dict[str, Callable[[Path], Source]] = {
     ".csv": lambda path: DelimitedSource(str(path), path, separator=None),

@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coterie.encoders.fused import Fused, can_fuse
+from coterie.encoders.fused_operations import FusedOperations, can_fuse
 from coterie.encoders.packing import TokenTable, pack_windows
-from coterie.encoders.windows import lay_out, window_width
+from coterie.encoders.window_packing import plan_windows, window_width
 from coterie.training.objective import Batch, Objective
 from coterie.training.steps import Steps
 
@@ -70,7 +70,7 @@ class RecordedSteps(Steps):
 
     _resident: _Resident | None = None
     _recordings: dict[tuple[int, int, int], _Recording]
-    _fused: Fused | None = None
+    _fused: FusedOperations | None = None
     _taken = 0
 
     def start_epoch(self, batches: Sequence[NDArray[np.int64]]) -> None:
@@ -82,13 +82,13 @@ class RecordedSteps(Steps):
         self._width = window_width(int(tokens.lengths_on_host.max()))
         if self._fused is None and self.dtype == torch.bfloat16 and can_fuse():
             seed = torch.randint(2**40, (), device=self.encoder.device)
-            self._fused = Fused(seed)
+            self._fused = FusedOperations(seed)
 
     def take(self, place: int) -> dict[str, Tensor]:
         rows = self.views.rows(self.objective.views, self._batches[place])
         lengths = self.views.tokens.lengths_on_host[rows]
         real = int(lengths.sum())
-        layout = lay_out(rows, lengths, self._width, window_step(real, self._width))
+        layout = plan_windows(rows, lengths, self._width, window_step(real, self._width))
         self.work.real_tokens += real
         self.work.computed_tokens += layout.n_windows * layout.width
         self._taken += 1

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from coterie.encoders.device import at_home, resolve_precision
-from coterie.encoders.tokenizing import TokenArrays, training_batches
+from coterie.encoders.device import current_device, resolve_precision
+from coterie.encoders.tokenization import TokenArrays, training_batches
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
@@ -85,7 +85,7 @@ class Trainer:
         ``cap`` replaces the configuration's limit of steps.
         """
         before = [parameter.detach().clone() for parameter in self.encoder.parameters()]
-        with at_home(self.device), seeded(self._seed):
+        with current_device(self.device), seeded(self._seed):
             if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
             lengths = [stage.share if stage.epochs is None else stage.epochs for stage in stages]
@@ -143,7 +143,7 @@ class Trainer:
         if layers == "auto":
             halves = self.device.type == "cpu" and self.encoder.has_layers
             layers = -(-self.encoder.n_layers // 2) if halves else None
-        return [] if layers is None else self.encoder.below(int(layers))
+        return [] if layers is None else self.encoder.lower_layers(int(layers))
 
     def _unused_name(self, name: str) -> str:
         """``name``, numbered where an earlier stage had it."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coterie.encoders.tokenizing import training_batches
+from coterie.encoders.tokenization import training_batches
 from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.steps import descend

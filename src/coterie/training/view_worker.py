@@ -17,7 +17,7 @@ if __name__ == "__main__":
 import numpy as np
 from tokenizers import Tokenizer
 
-from coterie.encoders.tokenizing import tokenize, word_table
+from coterie.encoders.tokenization import tokenize, word_token_cache
 from coterie.text.augmentation.base import unchanged_share
 from coterie.training.worker_protocol import rebuilt, receive, send, unpacked_texts
 
@@ -33,7 +33,7 @@ class Drawer:
         self._tokenizer.encode_special_tokens = header["encode_special_tokens"]
         self._max_length = header["max_length"]
         # The same words come every epoch.
-        self._table = word_table(self._tokenizer)
+        self._table = word_token_cache(self._tokenizer)
 
     def draw(self, request: dict[str, Any], answers: IO[bytes]) -> None:
         """Send one view of all texts."""

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from coterie.encoders.tokenizing import TokenArrays, laid_out, rust_tokenizer
+from coterie.encoders.tokenization import TokenArrays, contiguous_tokens, rust_tokenizer
 from coterie.text.augmentation.base import Augmenter
 from coterie.training.worker_protocol import packed_texts, portable, receive, send
 
@@ -58,7 +58,7 @@ class Drawers:
     ----------
     count: how many processes.
     augmenters: view name to augmenter; :attr:`names` tells which of them can be drawn here.
-    tokenizer, max_length: as for :func:`~coterie.encoders.tokenizing.tokenize`.
+    tokenizer, max_length: as for :func:`~coterie.encoders.tokenization.tokenize`.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ def _drawn(request: Request, requests: IO[bytes], answers: IO[bytes]) -> Drawn:
     send(requests, {"name": name, "seed": seed})
     answer, parts = _checked(receive(answers))
     ids, lengths = np.frombuffer(parts[0], dtype=np.int32), np.frombuffer(parts[1], dtype=np.int64)
-    return Drawn(laid_out(ids, lengths, answer["truncated"]), answer["unchanged"])
+    return Drawn(contiguous_tokens(ids, lengths, answer["truncated"]), answer["unchanged"])
 
 
 def _checked(message: tuple[dict[str, Any], list[bytearray]]) -> tuple[dict[str, Any], list[bytearray]]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.checks import check_whole
-from coterie.encoders.tokenizing import TokenArrays
-from coterie.encoders.tokens import DeviceTokens
+from coterie.encoders.device_tokens import DeviceTokens
+from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter, unchanged_share
 from coterie.text.augmentation.cache import augment_cached

@@ -22,7 +22,7 @@ from coterie.text.augmentation.stop_words import STOP_WORDS
 from coterie.text.augmentation.synonyms import Synonyms
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.text.augmentation.wordnet import synonyms_of
-from coterie.text.words import split_words
+from coterie.text.word_segmentation import split_words
 
 RULES: list[Augmenter] = [
     WordDeletion(0.3),

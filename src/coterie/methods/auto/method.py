@@ -11,7 +11,7 @@ from torch import Tensor
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import Partition, centroids, kmeans
-from coterie.encoders.tokenizing import TokenArrays
+from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.auto.rounds import Round, Rounds, Teacher
@@ -23,7 +23,7 @@ from coterie.selection.guard import Kept, best_kept, told
 from coterie.selection.neighbour_graphs import Words, see
 from coterie.selection.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
 from coterie.text.corpus import Corpus
-from coterie.text.languages import language_split
+from coterie.text.language_identification import language_split
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import Objective, Stage
 

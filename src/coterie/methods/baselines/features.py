@@ -17,8 +17,8 @@ from coterie.methods.results import Encoded, blank_rows
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
-    from coterie.encoders.sif import SifSpace
-    from coterie.encoders.words import WordSpace
+    from coterie.encoders.bag_of_words import BagOfWordsEncoder
+    from coterie.encoders.sif import SifEncoder
 
 FEATURES = ("embedding", "tfidf", "sif")
 
@@ -53,8 +53,8 @@ class FeatureMethod(EncoderMethod):
     normalize: bool | str = "auto"
 
     from_embeddings_: bool
-    words_: WordSpace
-    sif_: SifSpace
+    words_: BagOfWordsEncoder
+    sif_: SifEncoder
     n_features_: int
 
     _can_be_tried = False
@@ -105,25 +105,25 @@ class FeatureMethod(EncoderMethod):
         return rows
 
     def _fit_words(self, corpus: Corpus) -> None:
-        from coterie.encoders.words import WordSpace
+        from coterie.encoders.bag_of_words import BagOfWordsEncoder
 
-        self.words_ = WordSpace.fit(
+        self.words_ = BagOfWordsEncoder.fit(
             corpus.distinct, corpus.counts, max_features=self.max_features, stop_words=None, weighting="tfidf"
         )
 
     def _fit_sif(self, corpus: Corpus) -> None:
-        from coterie.encoders.sif import SifSpace, encoder_words
-        from coterie.encoders.vector_file import FileWords
+        from coterie.encoders.sif import SifEncoder, encoder_words
+        from coterie.encoders.word_vector_file import WordVectorVocabulary
 
         ignored: list[int] = []
         if self.vectors is None:
             tokenize = self.encoder_.tokenize
             table, ignored = encoder_words(self.encoder_)
         else:
-            words, table = FileWords.read(Path(self.vectors), corpus.distinct)
+            words, table = WordVectorVocabulary.read(Path(self.vectors), corpus.distinct)
             self.sif_words_ = words.words
             tokenize = words.tokenize
-        self.sif_ = SifSpace.fit(tokenize, table, corpus.distinct, corpus.counts, a=self.smoothing, ignored=ignored)
+        self.sif_ = SifEncoder.fit(tokenize, table, corpus.distinct, corpus.counts, a=self.smoothing, ignored=ignored)
 
     def _features(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row a text, from the source that was fitted."""
@@ -133,7 +133,7 @@ class FeatureMethod(EncoderMethod):
     def _features_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The same, untouched by what stands beside a text; words give that anyway."""
         if self.features == "embedding" and not self.from_embeddings_:
-            return self.encoder_.encode_alone(texts)
+            return self.encoder_.encode_one_by_one(texts)
         return self._features(texts)
 
     def _encoded_features(self, texts: Sequence[str]) -> Encoded:
@@ -143,7 +143,7 @@ class FeatureMethod(EncoderMethod):
         if self.features == "tfidf":
             return Encoded(self.words_.encode(texts).toarray().astype(np.float32))
         source = self.sif_ if self.features == "sif" else self.encoder_
-        return Encoded(*source.encode_counting(texts))
+        return Encoded(*source.encode_and_count_truncated(texts))
 
     def _check_width(self, vectors: NDArray[np.float32]) -> None:
         """Raise for given vectors of another width than those of the fit."""
@@ -193,9 +193,9 @@ class FeatureMethod(EncoderMethod):
     def _restore_parts(
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
-        from coterie.encoders.sif import SifSpace, encoder_words
-        from coterie.encoders.vector_file import FileWords
-        from coterie.encoders.words import WordSpace
+        from coterie.encoders.bag_of_words import BagOfWordsEncoder
+        from coterie.encoders.sif import SifEncoder, encoder_words
+        from coterie.encoders.word_vector_file import WordVectorVocabulary
 
         self.from_embeddings_ = bool(extra["from_embeddings"])
         self.n_features_ = int(extra["n_features"])
@@ -204,11 +204,13 @@ class FeatureMethod(EncoderMethod):
         if self._has_encoder:
             super()._restore_parts(folder, state, extra, device)
         if self.features == "tfidf":
-            self.words_ = WordSpace(dict(extra["vocabulary"]), state["idf"])
+            self.words_ = BagOfWordsEncoder(dict(extra["vocabulary"]), state["idf"])
         elif self.features == "sif":
             weights, component = state["sif_weights"], state["sif_component"]
             if self.vectors is None:
-                self.sif_ = SifSpace(self.encoder_.tokenize, encoder_words(self.encoder_)[0], weights, component)
+                self.sif_ = SifEncoder(self.encoder_.tokenize, encoder_words(self.encoder_)[0], weights, component)
             else:
                 self.sif_words_ = list(extra["sif_words"])
-                self.sif_ = SifSpace(FileWords(self.sif_words_).tokenize, state["sif_table"], weights, component)
+                self.sif_ = SifEncoder(
+                    WordVectorVocabulary(self.sif_words_).tokenize, state["sif_table"], weights, component
+                )

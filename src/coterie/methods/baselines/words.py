@@ -15,7 +15,7 @@ from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
-    from coterie.encoders.words import WordSpace
+    from coterie.encoders.bag_of_words import BagOfWordsEncoder
 
 
 class WordMethod(PartitionMixin):
@@ -24,7 +24,7 @@ class WordMethod(PartitionMixin):
     weighting: ClassVar[str]
     max_features: int
     stop_words: str | None
-    words_: WordSpace
+    words_: BagOfWordsEncoder
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class WordMethod(PartitionMixin):
         check_choice("stop_words", self.stop_words, (None, "english"))
 
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
-        from coterie.encoders.words import WordSpace
+        from coterie.encoders.bag_of_words import BagOfWordsEncoder
 
-        self.words_ = WordSpace.fit(
+        self.words_ = BagOfWordsEncoder.fit(
             corpus.distinct,
             corpus.counts,
             max_features=self.max_features,
@@ -74,6 +74,6 @@ class WordMethod(PartitionMixin):
     def _restore_parts(
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
-        from coterie.encoders.words import WordSpace
+        from coterie.encoders.bag_of_words import BagOfWordsEncoder
 
-        self.words_ = WordSpace(dict(extra["vocabulary"]), state.get("idf"))
+        self.words_ = BagOfWordsEncoder(dict(extra["vocabulary"]), state.get("idf"))

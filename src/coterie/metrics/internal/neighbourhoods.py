@@ -88,12 +88,12 @@ def nearest_by_words(texts: Sequence[str]) -> Pairs:
 
 def word_space(texts: Sequence[str]) -> Any | None:
     """TF-IDF rows of length one; ``None`` where the texts hold no words."""
-    from coterie.encoders.words import WordSpace
+    from coterie.encoders.bag_of_words import BagOfWordsEncoder
     from coterie.errors import InputError
 
     once = np.ones(len(texts), dtype=np.int64)
     try:
-        space = WordSpace.fit(texts, once, max_features=20_000, stop_words=None, weighting="tfidf")
+        space = BagOfWordsEncoder.fit(texts, once, max_features=20_000, stop_words=None, weighting="tfidf")
     except InputError:
         return None
     return space.encode(texts)

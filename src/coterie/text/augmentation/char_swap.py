@@ -13,7 +13,7 @@ import numpy as np
 from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter, words_to_change
 from coterie.text.augmentation.eda import check_operations
-from coterie.text.words import has_no_spaces, split_text
+from coterie.text.word_segmentation import has_no_spaces, split_text
 
 OPERATIONS = ("substitute", "delete", "insert", "swap")
 _JOINERS = frozenset("\u200c\u200d")

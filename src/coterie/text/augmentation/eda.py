@@ -14,7 +14,7 @@ from coterie.text.augmentation.random_insertion import insert_synonyms
 from coterie.text.augmentation.random_swap import swap_words
 from coterie.text.augmentation.synonyms import replace_by_synonyms
 from coterie.text.augmentation.word_deletion import delete_words
-from coterie.text.words import SplitText, split_text
+from coterie.text.word_segmentation import SplitText, split_text
 
 OPERATIONS = ("synonyms", "insertion", "swap", "deletion")
 _Operation = Callable[[SplitText, int], str | None]

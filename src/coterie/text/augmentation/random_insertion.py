@@ -9,7 +9,7 @@ import numpy as np
 from coterie.text.augmentation.base import draw_below
 from coterie.text.augmentation.synonyms import WithSynonyms
 from coterie.text.augmentation.wordnet import English, look_up
-from coterie.text.words import SplitText
+from coterie.text.word_segmentation import SplitText
 
 
 @dataclass(frozen=True)

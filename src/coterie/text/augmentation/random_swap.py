@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter, draw_below, words_to_change
-from coterie.text.words import SplitText, split_text
+from coterie.text.word_segmentation import SplitText, split_text
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from coterie.checks import check_number, check_whole
 from coterie.text.augmentation.base import Augmenter, words_to_change
 from coterie.text.augmentation.wordnet import look_up
-from coterie.text.words import SplitText, split_text
+from coterie.text.word_segmentation import SplitText, split_text
 
 
 @dataclass(frozen=True)

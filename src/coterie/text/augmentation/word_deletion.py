@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter
-from coterie.text.words import SplitText, has_no_spaces, split_text, split_words
+from coterie.text.word_segmentation import SplitText, has_no_spaces, split_text, split_words
 
 TEXTS_AT_A_TIME = 100
 

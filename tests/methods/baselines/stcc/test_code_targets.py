@@ -8,7 +8,7 @@ from reference import stcc_oracle as oracle
 from scipy import sparse
 
 import coterie.methods.baselines.stcc.codes as codes_module
-from coterie.encoders.tokenizing import TokenArrays, laid_out
+from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.methods.baselines.stcc.codes import (
     binary_codes,
     laplacian_eigenmaps,
@@ -27,7 +27,7 @@ def _texts(seed: int) -> tuple[list[list[int]], TokenArrays]:
     generator = np.random.default_rng(seed)
     texts = [generator.integers(0, N_WORDS, generator.integers(3, 9)).tolist() for _ in range(N_TEXTS)]
     ids = np.array([word for text in texts for word in text], dtype=np.int32)
-    return texts, laid_out(ids, np.array([len(text) for text in texts]), 0)
+    return texts, contiguous_tokens(ids, np.array([len(text) for text in texts]), 0)
 
 
 def _same_up_to_sign(found: np.ndarray, expected: np.ndarray) -> None:
@@ -84,7 +84,7 @@ def test_codes_split_at_the_median(seed: int, n: int) -> None:
 
 def test_mean_vectors() -> None:
     table = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
-    tokens = laid_out(np.array([0, 2, 2, 1], dtype=np.int32), np.array([3, 0, 1]), 0)
+    tokens = contiguous_tokens(np.array([0, 2, 2, 1], dtype=np.int32), np.array([3, 0, 1]), 0)
     found = mean_vectors(tokens, table)
     expected = (table[0] + 2 * table[2]) / np.linalg.norm(table[0] + 2 * table[2])
     np.testing.assert_allclose(found[0], expected, atol=1e-6)

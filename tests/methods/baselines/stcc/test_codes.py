@@ -8,7 +8,7 @@ import torch
 from reference import stcc_oracle as oracle
 from reference.sccl_oracle import numerical_gradient
 
-from coterie.encoders.tokenizing import TokenArrays, laid_out
+from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
 from coterie.methods.baselines.stcc.loss import code_loss
 from coterie.methods.baselines.stcc.training import learn_codes
@@ -36,7 +36,7 @@ def _problem() -> tuple[TokenArrays, np.ndarray]:
     generator = np.random.default_rng(0)
     texts = generator.integers(0, N_WORDS, (N_TEXTS, 4))
     codes = np.stack([(texts < 4).any(axis=1), (texts >= N_WORDS - 4).any(axis=1)], axis=1).astype(np.float32)
-    return laid_out(texts.ravel().astype(np.int32), np.full(N_TEXTS, 4), 0), codes
+    return contiguous_tokens(texts.ravel().astype(np.int32), np.full(N_TEXTS, 4), 0), codes
 
 
 def _learned(counts: np.ndarray, epochs: int = 15, seed: int = 0) -> tuple[DynamicConvolution, History, np.ndarray]:

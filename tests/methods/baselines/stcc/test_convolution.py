@@ -7,8 +7,8 @@ import pytest
 import torch
 from reference import stcc_oracle as oracle
 
-from coterie.encoders.tokenizing import TokenArrays, laid_out
-from coterie.encoders.vector_file import FileWords
+from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
+from coterie.encoders.word_vector_file import WordVectorVocabulary
 from coterie.methods.baselines.stcc.convolution import ConvolvedWords, DynamicConvolution, fold, k_max, padded
 
 LENGTHS = np.array([1, 2, 7, 12, 4, 0, 11])
@@ -17,7 +17,7 @@ N_WORDS, WIDTH = 15, 8
 
 def _tokens(seed: int = 0) -> TokenArrays:
     ids = np.random.default_rng(seed).integers(0, N_WORDS, LENGTHS.sum()).astype(np.int32)
-    return laid_out(ids, LENGTHS, 0)
+    return contiguous_tokens(ids, LENGTHS, 0)
 
 
 def _network(width: int = WIDTH, seed: int = 0) -> DynamicConvolution:
@@ -81,7 +81,7 @@ def test_k_max_keeps_the_order_and_fills_with_zeros() -> None:
 
 
 def test_padded_cuts_and_fills() -> None:
-    tokens = laid_out(np.array([3, 1, 4, 1, 5, 9], dtype=np.int32), np.array([2, 0, 4]), 0)
+    tokens = contiguous_tokens(np.array([3, 1, 4, 1, 5, 9], dtype=np.int32), np.array([2, 0, 4]), 0)
     ids, lengths = padded(tokens, np.array([2, 0, 1]), 3)
     np.testing.assert_array_equal(lengths, [3, 2, 0])
     np.testing.assert_array_equal(ids, [[4, 1, 5], [3, 1, 0], [0, 0, 0]])
@@ -94,7 +94,7 @@ def test_other_widths_are_filled_with_zeros() -> None:
 
 def test_encode_reads_known_words_and_counts_cut_texts() -> None:
     words = [f"w{i}" for i in range(N_WORDS)]
-    space = ConvolvedWords(FileWords(words), _network(), 4)
+    space = ConvolvedWords(WordVectorVocabulary(words), _network(), 4)
     texts = ["w1 w2 w3", "W1 unknown w2 w3", "unknown", "w1 w2 w3 w4", "w1 w2 w3 w4 w5", "w3 w2 w1"]
     vectors, cut = space.encode(texts)
     assert cut == 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.encoders.tokenizing import TokenArrays
+from coterie.encoders.tokenization import TokenArrays
 
 # Fewer texts than this are decomposed densely.
 FEW_TEXTS = 500

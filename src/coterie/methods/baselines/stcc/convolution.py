@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from coterie.encoders.tokenizing import TokenArrays
-from coterie.encoders.vector_file import FileWords
+from coterie.encoders.tokenization import TokenArrays
+from coterie.encoders.word_vector_file import WordVectorVocabulary
 
 # Feature maps of the two layers, words a kernel sees, and how many values of a map remain in the end.
 MAPS, KERNEL, TOP = (12, 8), 3, 5
@@ -116,7 +116,7 @@ class ConvolvedWords:
         So many words of a text are read.
     """
 
-    def __init__(self, words: FileWords, network: DynamicConvolution, max_length: int) -> None:
+    def __init__(self, words: WordVectorVocabulary, network: DynamicConvolution, max_length: int) -> None:
         self.words = words
         self.network = network
         self.max_length = max_length

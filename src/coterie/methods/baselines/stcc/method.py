@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import kmeans
-from coterie.encoders.tokenizing import TokenArrays
+from coterie.encoders.tokenization import TokenArrays
 from coterie.errors import MissingExtraError, SettingError, require_extra
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
 
 if TYPE_CHECKING:
-    from coterie.encoders.vector_file import FileWords
+    from coterie.encoders.word_vector_file import WordVectorVocabulary
     from coterie.methods.baselines.stcc.convolution import ConvolvedWords
 
 TARGETS = ("le", "lsa", "average")
@@ -156,18 +156,20 @@ class STCC(ClusteringMethod):
         there = torch.from_numpy(features).to(device)
         return Learned(features, kmeans(there, self.n_clusters, weights=corpus.counts, seed=self.seed_).centers)
 
-    def _word_vectors(self, corpus: Corpus) -> tuple[FileWords, NDArray[np.float32]]:
-        from coterie.encoders.vector_file import FileWords, words_of
+    def _word_vectors(self, corpus: Corpus) -> tuple[WordVectorVocabulary, NDArray[np.float32]]:
+        from coterie.encoders.word_vector_file import WordVectorVocabulary, words_of
 
         if self.vectors is not None:
-            known, table = FileWords.read(Path(self.vectors), corpus.distinct)
+            known, table = WordVectorVocabulary.read(Path(self.vectors), corpus.distinct)
             return known, standardised(table)
         from coterie.language.word_vectors import word2vec_vectors
 
         sentences = [[word.lower() for word in words_of(text)] for text in corpus.distinct]
         repeated = [each for each, count in zip(sentences, corpus.counts, strict=True) for _ in range(count)]
         words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
-        return FileWords(words), standardised(word2vec_vectors(repeated, words, self.word_dimension, self.seed_))
+        return WordVectorVocabulary(words), standardised(
+            word2vec_vectors(repeated, words, self.word_dimension, self.seed_)
+        )
 
     def _codes(self, tokens: TokenArrays, table: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
         """The bits that the network is to predict."""
@@ -221,14 +223,14 @@ class STCC(ClusteringMethod):
         import torch
 
         from coterie.encoders.device import resolve_device
-        from coterie.encoders.vector_file import FileWords
+        from coterie.encoders.word_vector_file import WordVectorVocabulary
         from coterie.methods.baselines.stcc.convolution import ConvolvedWords, DynamicConvolution
 
         table = state["network.words"]
         network = DynamicConvolution(table[:-1], len(state["network.bits"]), torch.Generator())
         network.load_state_dict({name: torch.from_numpy(state[f"network.{name}"]) for name in network.state_dict()})
         network = network.to(resolve_device(device))
-        self.words_ = ConvolvedWords(FileWords(extra["words"]), network, int(self.max_length))
+        self.words_ = ConvolvedWords(WordVectorVocabulary(extra["words"]), network, int(self.max_length))
 
 
 def standardised(table: NDArray[np.float32]) -> NDArray[np.float32]:

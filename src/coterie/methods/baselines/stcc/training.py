@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coterie.encoders.tokenizing import TokenArrays
+from coterie.encoders.tokenization import TokenArrays
 from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
 from coterie.methods.baselines.stcc.loss import code_loss
 from coterie.training.history import History

@@ -13,7 +13,7 @@ import torch
 from conftest import topic_texts
 from torch import nn
 
-from coterie.encoders.projection import PROJECTION_FOLDER, read_linear, write_linear
+from coterie.encoders.dense_layer import PROJECTION_FOLDER, read_linear, write_linear
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import ModelFolderError
 
@@ -48,8 +48,8 @@ def test_the_layer_comes_last(tiny_encoder: Path, normalize: bool) -> None:
     weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()
     np.testing.assert_allclose(encoder.encode(TEXTS), plain @ weight.T + bias, atol=1e-5)
     assert (encoder.hidden_size, encoder.dimension) == (32, 7)
-    assert encoder.encode_alone([]).shape == (0, 7)
-    np.testing.assert_allclose(encoder.encode_alone(TEXTS[:2]), encoder.encode(TEXTS[:2]), atol=1e-5)
+    assert encoder.encode_one_by_one([]).shape == (0, 7)
+    np.testing.assert_allclose(encoder.encode_one_by_one(TEXTS[:2]), encoder.encode(TEXTS[:2]), atol=1e-5)
 
 
 def test_without_a_layer_nothing_changes(tiny_encoder: Path, tmp_path: Path) -> None:

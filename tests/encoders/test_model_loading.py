@@ -18,7 +18,7 @@ from conftest import topic_texts
 from safetensors import safe_open
 from torch import nn
 
-from coterie.encoders.light import LightBert, LightTokenizer
+from coterie.encoders.model_loading import LightBert, LightTokenizer
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL, PACKAGED_MODEL_MODULE
 from coterie.errors import ModelFolderError

@@ -12,8 +12,8 @@ from conftest import topic_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.encoders import tokenizing
-from coterie.encoders.tokenizing import TokenArrays, batches_by_tokens, joined, tokenize, training_batches
+from coterie.encoders import tokenization
+from coterie.encoders.tokenization import TokenArrays, batches_by_tokens, joined, tokenize, training_batches
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_flat_arrays_hold_what_the_tokenizer_says(tokenizer: Any, monkeypatch: p
     texts, _ = topic_texts(23)
     expected = [tokenizer(text)["input_ids"] for text in texts]
     assert _to_lists(tokenize(tokenizer, texts, 64)) == expected
-    monkeypatch.setattr(tokenizing, "TOKENIZE_CHUNK", 5)
+    monkeypatch.setattr(tokenization, "TOKENIZE_CHUNK", 5)
     in_chunks = tokenize(tokenizer, texts, 64)
     assert _to_lists(in_chunks) == expected
     assert in_chunks.truncated == 0

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from coterie.encoders import fused as fused_module
-from coterie.encoders.fused import SEED_STRIDE, Fused, can_fuse
+from coterie.encoders import fused_operations as fused_module
+from coterie.encoders.fused_operations import SEED_STRIDE, FusedOperations, can_fuse
 
 DEVICE = "cuda"
 
@@ -69,7 +69,7 @@ def test_every_step_and_place_has_its_own_seed(monkeypatch: pytest.MonkeyPatch) 
         return states, update
 
     monkeypatch.setattr(fused_module._ResidualNorm, "apply", spy)
-    fused = Fused(torch.tensor(7))
+    fused = FusedOperations(torch.tensor(7))
     states, row = torch.zeros(2, 3), torch.zeros(3)
     for _ in range(3):
         fused.next_step()
@@ -83,11 +83,11 @@ def test_every_step_and_place_has_its_own_seed(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def kernels() -> Fused:
+def kernels() -> FusedOperations:
     pytest.importorskip("triton")
     if not torch.cuda.is_available():
         pytest.skip("no CUDA")
-    return Fused(torch.tensor(11, device=DEVICE))
+    return FusedOperations(torch.tensor(11, device=DEVICE))
 
 
 def _given(n_rows: int, width: int, dtype: torch.dtype) -> list[Tensor]:
@@ -117,7 +117,7 @@ PRECISIONS = pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e
 @PRECISIONS
 @pytest.mark.parametrize("used", ["wide", "narrow", "both"])
 def test_residual_norm_without_dropout(
-    kernels: Fused, n_rows: int, width: int, dtype: torch.dtype, tolerance: float, used: str
+    kernels: FusedOperations, n_rows: int, width: int, dtype: torch.dtype, tolerance: float, used: str
 ) -> None:
     given = _given(n_rows, width, dtype)
     exact = _widened(given)
@@ -140,7 +140,7 @@ def test_residual_norm_without_dropout(
 
 @SIZES
 @PRECISIONS
-def test_bias_gelu(kernels: Fused, n_rows: int, width: int, dtype: torch.dtype, tolerance: float) -> None:
+def test_bias_gelu(kernels: FusedOperations, n_rows: int, width: int, dtype: torch.dtype, tolerance: float) -> None:
     _, states, bias, *_ = _given(n_rows, width, dtype)
     exact = _widened([states, bias])
     found, expected = kernels.bias_gelu(states, bias), functional.gelu(exact[0] + exact[1])
@@ -153,7 +153,7 @@ def test_bias_gelu(kernels: Fused, n_rows: int, width: int, dtype: torch.dtype, 
         _close(mine, yours, 2 * tolerance)
 
 
-def _dropped(kernels: Fused, rate: float, n_rows: int = 512, width: int = 384) -> tuple[Tensor, Tensor]:
+def _dropped(kernels: FusedOperations, rate: float, n_rows: int = 512, width: int = 384) -> tuple[Tensor, Tensor]:
     """Which updates were left out, forwards and backwards.
 
     Every update is 1 or -1 in turn and the states are 0, so a row's mean hardly moves and only what is dropped comes
@@ -171,7 +171,7 @@ def _dropped(kernels: Fused, rate: float, n_rows: int = 512, width: int = 384) -
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_dropout_drops_the_right_share_the_same_both_ways(kernels: Fused, rate: float) -> None:
+def test_dropout_drops_the_right_share_the_same_both_ways(kernels: FusedOperations, rate: float) -> None:
     forwards, backwards = _dropped(kernels, rate)
     share = float(forwards.float().mean())
     assert share == pytest.approx(rate, abs=5 * (rate * (1 - rate) / forwards.numel()) ** 0.5)
@@ -183,7 +183,7 @@ def test_dropout_drops_the_right_share_the_same_both_ways(kernels: Fused, rate: 
         assert not torch.equal(forwards, forwards.roll(1, dimension))
 
 
-def test_dropout_keeps_the_mean(kernels: Fused) -> None:
+def test_dropout_keeps_the_mean(kernels: FusedOperations) -> None:
     """What is kept is scaled up: rows that stand out by one large number stand out by as much on average."""
     torch.manual_seed(0)
     states, bias = torch.zeros(4096, 64, device=DEVICE), torch.zeros(64, device=DEVICE)
@@ -198,7 +198,7 @@ def test_dropout_keeps_the_mean(kernels: Fused) -> None:
     assert float(values[:, 1:].amax()) == pytest.approx(2.0 / 0.75, rel=0.01)
 
 
-def test_dropout_differs_from_step_to_step_and_from_place_to_place(kernels: Fused) -> None:
+def test_dropout_differs_from_step_to_step_and_from_place_to_place(kernels: FusedOperations) -> None:
     drawn = []
     for _ in range(2):
         kernels.next_step()
@@ -207,16 +207,16 @@ def test_dropout_differs_from_step_to_step_and_from_place_to_place(kernels: Fuse
         for second in drawn[:i]:
             # Two independent draws agree on 0.3^2 + 0.7^2 of the numbers.
             assert float((first == second).float().mean()) == pytest.approx(0.58, abs=0.01)
-    again = Fused(torch.tensor(11, device=DEVICE))
+    again = FusedOperations(torch.tensor(11, device=DEVICE))
     again.next_step()
     assert torch.equal(_dropped(again, 0.3)[0], drawn[0])
 
 
-def test_the_kernels_pass_their_own_check(kernels: Fused) -> None:
+def test_the_kernels_pass_their_own_check(kernels: FusedOperations) -> None:
     assert can_fuse() is True
 
 
-def test_the_users_generator_is_left_alone_by_the_check(kernels: Fused) -> None:
+def test_the_users_generator_is_left_alone_by_the_check(kernels: FusedOperations) -> None:
     torch.manual_seed(5)
     host, device = torch.get_rng_state(), torch.cuda.get_rng_state()
     can_fuse()

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from coterie.encoders.word_table import WordTable
+from coterie.encoders.word_token_cache import WordTokenCache
 
 TOKENIZE_CHUNK = 20_000
 # Fewer texts repeat too few words for a table of them.
-FEWEST_FOR_WORDS = 200
+FEWEST_TEXTS_FOR_CACHE = 200
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class TokenArrays:
         return len(self.lengths)
 
 
-def laid_out(ids: NDArray[np.int32], lengths: NDArray[np.int64], truncated: int) -> TokenArrays:
+def contiguous_tokens(ids: NDArray[np.int32], lengths: NDArray[np.int64], truncated: int) -> TokenArrays:
     """Texts of these lengths that lie without a gap in ``ids``."""
     return TokenArrays(ids, np.cumsum(lengths) - lengths, lengths, truncated)
 
 
-def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordTable | None = None) -> TokenArrays:
+def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordTokenCache | None = None) -> TokenArrays:
     """Tokenise ``texts`` in chunks.
 
     Where the tokenizer allows it, each distinct word is tokenised once; otherwise the fast tokenizers spread each chunk
@@ -55,8 +55,8 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordT
     table: the words of earlier calls with the same tokenizer; without one, each call makes its own.
     """
     backend = rust_tokenizer(tokenizer)
-    if table is None and len(texts) >= FEWEST_FOR_WORDS:
-        table = word_table(tokenizer)
+    if table is None and len(texts) >= FEWEST_TEXTS_FOR_CACHE:
+        table = word_token_cache(tokenizer)
     ids: list[NDArray[np.int32]] = []
     lengths: list[NDArray[np.int64]] = []
     truncated = 0
@@ -74,8 +74,8 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordT
         lengths.append(chunk_lengths)
         truncated += n_cut
     if not ids:
-        return laid_out(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64), 0)
-    return laid_out(np.concatenate(ids), np.concatenate(lengths), truncated)
+        return contiguous_tokens(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64), 0)
+    return contiguous_tokens(np.concatenate(ids), np.concatenate(lengths), truncated)
 
 
 def rust_tokenizer(tokenizer: Any) -> Tokenizer | None:
@@ -88,10 +88,10 @@ def rust_tokenizer(tokenizer: Any) -> Tokenizer | None:
     return tokenizer.backend_tokenizer if tokenizer.is_fast else None
 
 
-def word_table(tokenizer: Any) -> WordTable | None:
+def word_token_cache(tokenizer: Any) -> WordTokenCache | None:
     """A table for many calls of :func:`tokenize` with texts of the same words; None where there can be none."""
     backend = rust_tokenizer(tokenizer)
-    return None if backend is None else WordTable.of(backend)
+    return None if backend is None else WordTokenCache.of(backend)
 
 
 def _by_text(backend: Tokenizer, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:

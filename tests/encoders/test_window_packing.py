@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.encoders.windows import TILE, Layout, lay_out, window_width
+from coterie.encoders.window_packing import TILE, WindowPlan, plan_windows, window_width
 
 SOME = settings(max_examples=120, deadline=None, derandomize=True)
 
@@ -18,7 +18,7 @@ def realistic_lengths(n: int, seed: int) -> np.ndarray:
     return np.clip(generator.normal(14, 5, n).round(), 3, 64).astype(np.int64)
 
 
-def _check(layout: Layout, rows: np.ndarray, lengths: np.ndarray, step: int) -> None:
+def _check(layout: WindowPlan, rows: np.ndarray, lengths: np.ndarray, step: int) -> None:
     """What every layout promises."""
     n = len(rows)
     assert layout.n_windows % step == 0
@@ -46,10 +46,10 @@ def _check(layout: Layout, rows: np.ndarray, lengths: np.ndarray, step: int) -> 
 def test_every_text_is_there_once_and_whole(data: st.DataObject, width: int, step: int) -> None:
     lengths = np.array(data.draw(st.lists(st.integers(1, width), min_size=1, max_size=80)), dtype=np.int64)
     rows = np.array(data.draw(st.lists(st.integers(0, 500), min_size=len(lengths), max_size=len(lengths))))
-    layout = lay_out(rows, lengths, width, step)
+    layout = plan_windows(rows, lengths, width, step)
     _check(layout, rows, lengths, step)
     # As many windows as are needed, rounded up to a step and no further.
-    assert layout.n_windows == -(-lay_out(rows, lengths, width).n_windows // step) * step
+    assert layout.n_windows == -(-plan_windows(rows, lengths, width).n_windows // step) * step
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_every_text_is_there_once_and_whole(data: st.DataObject, width: int, ste
 def test_windows_are_filled_as_far_as_the_lengths_allow(lengths: list[int], n_windows: int) -> None:
     given_lengths, rows = np.array(lengths), np.arange(len(lengths)) + 7
     for step, expected in ((1, n_windows), (4, -(-n_windows // 4) * 4)):
-        layout = lay_out(rows, given_lengths, 64, step)
+        layout = plan_windows(rows, given_lengths, 64, step)
         _check(layout, rows, given_lengths, step)
         assert layout.n_windows == expected
 
 
 def test_a_window_without_a_rest_has_a_filler_without_tokens() -> None:
-    layout = lay_out(np.array([5, 6, 7]), np.array([20, 44, 64]), 64)
+    layout = plan_windows(np.array([5, 6, 7]), np.array([20, 44, 64]), 64)
     fillers = np.setdiff1d(np.arange(5), layout.places)
     assert layout.lengths[fillers].tolist() == [0, 0]
 
@@ -84,13 +84,13 @@ def test_a_window_without_a_rest_has_a_filler_without_tokens() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_little_is_wasted_on_short_texts(seed: int) -> None:
     lengths = realistic_lengths(800, seed)
-    layout = lay_out(np.arange(800), lengths, 64)
+    layout = plan_windows(np.arange(800), lengths, 64)
     assert 1 <= layout.n_windows * 64 / lengths.sum() < 1.03
 
 
 def test_a_layout_depends_on_the_lengths_alone() -> None:
     lengths = realistic_lengths(200, 0)
-    first, second = (lay_out(rows, lengths, 64, 2) for rows in (np.arange(200), np.arange(200)[::-1] * 3))
+    first, second = (plan_windows(rows, lengths, 64, 2) for rows in (np.arange(200), np.arange(200)[::-1] * 3))
     assert np.array_equal(first.places, second.places)
     assert np.array_equal(first.lengths, second.lengths)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.text.words import has_no_spaces, split_text, split_words
+from coterie.text.word_segmentation import has_no_spaces, split_text, split_words
 
 TEXTS = {
     "English": "Where is my parcel, please?",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from reference.sif_oracle import sif
 
-from coterie.encoders.sif import SifSpace, encoder_words, first_component
-from coterie.encoders.vector_file import FileWords, read_vectors, words_of
+from coterie.encoders.sif import SifEncoder, encoder_words, first_component
+from coterie.encoders.word_vector_file import WordVectorVocabulary, read_vectors, words_of
 from coterie.errors import InputError
 
 TEXTS = ["late parcel", "parcel is late late", "my password", "the password is reset", "parcel"]
@@ -29,22 +29,22 @@ def _file(folder: Path, header: bool = False, width: int = 6) -> tuple[Path, dic
 @pytest.mark.parametrize("a", [1e-3, 0.5])
 def test_as_in_the_paper(tmp_path: Path, a: float) -> None:
     path, vectors = _file(tmp_path)
-    words, table = FileWords.read(path, TEXTS)
-    space = SifSpace.fit(words.tokenize, table, TEXTS, COUNTS, a=a)
+    words, table = WordVectorVocabulary.read(path, TEXTS)
+    space = SifEncoder.fit(words.tokenize, table, TEXTS, COUNTS, a=a)
     repeated = [text.split() for text, count in zip(TEXTS, COUNTS, strict=True) for _ in range(count)]
     expected = sif(repeated, vectors, a)[np.cumsum(COUNTS) - COUNTS]
-    np.testing.assert_allclose(space.encode_counting(TEXTS)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(space.encode_and_count_truncated(TEXTS)[0], expected, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(space.component), 1)
 
 
 def test_a_text_without_a_known_word_is_zero_and_company_changes_nothing(tmp_path: Path) -> None:
-    words, table = FileWords.read(_file(tmp_path)[0], TEXTS)
-    space = SifSpace.fit(words.tokenize, table, TEXTS, COUNTS, a=1e-3)
+    words, table = WordVectorVocabulary.read(_file(tmp_path)[0], TEXTS)
+    space = SifEncoder.fit(words.tokenize, table, TEXTS, COUNTS, a=1e-3)
     texts = ["xyzzy", *TEXTS, "?!"]
-    together = space.encode_counting(texts)[0]
+    together = space.encode_and_count_truncated(texts)[0]
     assert not together[0].any() and not together[-1].any() and together[1:-1].any(axis=1).all()
     for text, row in zip(texts, together, strict=True):
-        np.testing.assert_array_equal(space.encode_counting([text])[0][0], row)
+        np.testing.assert_array_equal(space.encode_and_count_truncated([text])[0][0], row)
 
 
 def test_words_of_an_encoder(tiny_encoder: Path) -> None:
@@ -52,17 +52,17 @@ def test_words_of_an_encoder(tiny_encoder: Path) -> None:
 
     encoder = TransformerEncoder.load(tiny_encoder)
     table, ignored = encoder_words(encoder)
-    space = SifSpace.fit(encoder.tokenize, table, TEXTS, COUNTS, a=1e-3, ignored=ignored)
+    space = SifEncoder.fit(encoder.tokenize, table, TEXTS, COUNTS, a=1e-3, ignored=ignored)
     vocabulary = encoder.tokenizer.get_vocab()
     assert {vocabulary[name] for name in ("[CLS]", "[SEP]", "[UNK]", "[PAD]")} <= set(ignored)
     vectors = {word: table[vocabulary[word]].astype(np.float64) for text in TEXTS for word in text.split()}
     repeated = [text.split() for text, count in zip(TEXTS, COUNTS, strict=True) for _ in range(count)]
     expected = sif(repeated, vectors, 1e-3)[np.cumsum(COUNTS) - COUNTS]
-    np.testing.assert_allclose(space.encode_counting(TEXTS)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(space.encode_and_count_truncated(TEXTS)[0], expected, atol=1e-6)
     # A word that no text of the fit held counts fully; an unknown one not at all.
     assert space.weights[vocabulary["refund"]] == 1
-    assert not space.encode_counting(["日本"])[0].any()
-    long, truncated = space.encode_counting(["parcel " * 200, "parcel"])
+    assert not space.encode_and_count_truncated(["日本"])[0].any()
+    long, truncated = space.encode_and_count_truncated(["parcel " * 200, "parcel"])
     assert truncated == 1
     np.testing.assert_allclose(long[0], long[1], atol=1e-7)
 
@@ -94,7 +94,7 @@ def test_odd_lines(tmp_path: Path) -> None:
 
 
 def test_words_are_looked_up_as_they_stand_then_in_lower_case() -> None:
-    words = FileWords(["us", "US", "don't", "e-mail", "我"])
+    words = WordVectorVocabulary(["us", "US", "don't", "e-mail", "我"])
     tokens = words.tokenize(["US us Us", "Don't e-mail, please!", "我的", ""])
     assert tokens.ids.tolist() == [1, 0, 0, 2, 3, 4]
     assert tokens.lengths.tolist() == [3, 2, 1, 0]

@@ -1,4 +1,4 @@
-"""The Triton kernels of :mod:`coterie.encoders.fused`; importing this needs Triton."""
+"""The Triton kernels of :mod:`coterie.encoders.fused_operations`; importing this needs Triton."""
 
 from __future__ import annotations
 

@@ -1,16 +1,23 @@
-"""A saved BERT without the transformers library, whose import alone takes longer than a small prediction."""
+"""Load a model and its tokenizer from a folder, with the transformers library or, to start sooner, without it.
+
+Importing transformers alone takes longer than a small prediction, so a saved BERT can be read from its own files.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from coterie.encoders.packed_bert import can_pack
+from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
 CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
@@ -87,3 +94,39 @@ def load_light(folder: Path) -> tuple[LightBert, LightTokenizer] | None:
 def _in_order(name: str) -> list[Any]:
     """Layer 10 behind layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def load_with_transformers(folder: str) -> tuple[nn.Module, Any]:
+    """Load model and tokenizer of a folder with the transformers library."""
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        # Weights that a file lacks are sampled at random: that must not advance the user's generator.
+        with hide_transformers_output(), torch.random.fork_rng(devices=[]):
+            # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
+            model = AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)
+        return model, AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # transformers raises whatever its parsers do
+        raise ModelFolderError(f"{folder} cannot be loaded as an encoder: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def hide_transformers_output() -> Iterator[None]:
+    """Hide the bars that transformers draws, and its list of weights not used, while it loads and saves."""
+    from transformers.utils import logging
+
+    were_shown = logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if were_shown:
+            logging.enable_progress_bar()

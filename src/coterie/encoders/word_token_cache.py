@@ -22,7 +22,7 @@ MOST_IDS = 300_000
 WORDS_AT_A_TIME = 8_192
 
 
-class WordTable:
+class WordTokenCache:
     """Ids of every word met so far, from which the ids of texts are put together.
 
     Attributes
@@ -43,7 +43,7 @@ class WordTable:
         self._forget()
 
     @classmethod
-    def of(cls, backend: Tokenizer) -> WordTable | None:
+    def of(cls, backend: Tokenizer) -> WordTokenCache | None:
         """A table for ``backend``; None if what stands beside a word may change its tokens.
 
         BERT's tokenizers work on each character, then on each word. Only U+0020 counts as a border between words here:

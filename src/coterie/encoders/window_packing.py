@@ -12,7 +12,7 @@ TILE = 64
 
 
 @dataclass(frozen=True)
-class Layout:
+class WindowPlan:
     """Texts end to end, none across the end of a window; the rest of each window is filled with a text nobody wants.
 
     Attributes
@@ -38,7 +38,7 @@ def window_width(longest: int) -> int:
     return -(-longest // TILE) * TILE
 
 
-def lay_out(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int, step: int = 1) -> Layout:
+def plan_windows(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int, step: int = 1) -> WindowPlan:
     """Gather the texts ``rows`` with so many tokens each into windows; their number is a multiple of ``step``."""
     begins, n_needed = _fill(lengths, width)
     n_windows = -(-n_needed // step) * step
@@ -48,7 +48,7 @@ def lay_out(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int, ste
     order = np.argsort(everything, kind="stable")
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    return Layout(
+    return WindowPlan(
         np.concatenate([rows, np.zeros(n_windows, dtype=np.int64)])[order],
         np.concatenate([lengths, rests])[order],
         places[: len(rows)],

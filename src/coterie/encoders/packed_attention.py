@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from coterie.encoders.packing import Packed, padded, unpadded
+from coterie.encoders.packing import PackedBatch, padded, unpadded
 
 # Tokens up to which the plain formula is quicker.
 SHORT = 64
 
 
-def attend(mixed: Tensor, packed: Packed, dropout: float, bias: Tensor | None) -> Tensor:
+def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | None) -> Tensor:
     """Tokens x (query, key, value) x heads x size in, tokens x (heads * size) out; :func:`window_bias` is ``bias``."""
     tokens, _, heads, size = mixed.shape
     if _has_kernel(mixed):
@@ -53,7 +53,7 @@ def _has_kernel(mixed: Tensor) -> bool:
     return mixed.dtype == torch.float32 or torch.cuda.get_device_capability(mixed.device) >= (8, 0)
 
 
-def window_bias(packed: Packed, dtype: torch.dtype) -> Tensor | None:
+def window_bias(packed: PackedBatch, dtype: torch.dtype) -> Tensor | None:
     """0 where two tokens of a window are of one text, minus infinity where they are not; nothing without windows."""
     if not packed.window:
         return None

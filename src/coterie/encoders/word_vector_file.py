@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.encoders.tokenizing import TokenArrays, laid_out
+from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.errors import InputError
-from coterie.text.words import split_words
+from coterie.text.word_segmentation import split_words
 
 # A word with its inner apostrophes, hyphens and dots ("don't", "e-mail", "u.s."), or a sign by itself.
 _WORD = re.compile(r"\w+(?:['’.-]\w+)*|[^\w\s]")
@@ -60,7 +60,7 @@ def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[
     return list(found), np.stack(list(found.values()))
 
 
-class FileWords:
+class WordVectorVocabulary:
     """Texts as rows of a table of word vectors; words that are not in it are left out.
 
     A word is looked up as it stands, then in lower case: some files tell the two apart, some have lower case alone.
@@ -71,7 +71,7 @@ class FileWords:
         self._rows = {word: row for row, word in enumerate(self.words)}
 
     @classmethod
-    def read(cls, path: Path, texts: Sequence[str]) -> tuple[FileWords, NDArray[np.float32]]:
+    def read(cls, path: Path, texts: Sequence[str]) -> tuple[WordVectorVocabulary, NDArray[np.float32]]:
         """The words of ``texts`` that the file holds, and their vectors."""
         wanted = dict.fromkeys(word for text in texts for each in words_of(text) for word in (each, each.lower()))
         words, table = read_vectors(path, wanted)
@@ -81,7 +81,7 @@ class FileWords:
         """The rows of the words of each text."""
         rows = [[row for word in words_of(text) if (row := self._row(word)) is not None] for text in texts]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        return laid_out(np.array([row for each in rows for row in each], dtype=np.int32), lengths, 0)
+        return contiguous_tokens(np.array([row for each in rows for row in each], dtype=np.int32), lengths, 0)
 
     def _row(self, word: str) -> int | None:
         row = self._rows.get(word)

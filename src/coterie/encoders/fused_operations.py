@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 SEED_STRIDE = 1024
 
 
-class Fused:
+class FusedOperations:
     """The kernels, and the random numbers of their dropout.
 
     Parameters
@@ -67,20 +67,20 @@ class _ResidualNorm(torch.autograd.Function):
         rate: float,
         eps: float,
     ) -> tuple[Tensor, Tensor]:
-        from coterie.encoders import fused_kernels
+        from coterie.encoders import triton_kernels
 
         ctx.set_materialize_grads(False)
-        out, half, *rest = fused_kernels.residual_norm(states, update, bias, weight, shift, seed, place, rate, eps)
+        out, half, *rest = triton_kernels.residual_norm(states, update, bias, weight, shift, seed, place, rate, eps)
         ctx.save_for_backward(*rest, weight)
         ctx.rate, ctx.dtype = rate, update.dtype
         return out, half
 
     @staticmethod
     def backward(ctx: Any, wide: Tensor | None, narrow: Tensor | None) -> tuple[Tensor | None, ...]:
-        from coterie.encoders import fused_kernels
+        from coterie.encoders import triton_kernels
 
         hat, scale, kept, weight = ctx.saved_tensors
-        d_states, d_update, sums = fused_kernels.residual_norm_backward(
+        d_states, d_update, sums = triton_kernels.residual_norm_backward(
             wide, narrow, hat, scale, kept, weight, ctx.rate, ctx.dtype
         )
         return d_states, d_update, sums[2], sums[0], sums[1], None, None, None, None
@@ -89,17 +89,17 @@ class _ResidualNorm(torch.autograd.Function):
 class _BiasGelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, bias: Tensor) -> Tensor:
-        from coterie.encoders import fused_kernels
+        from coterie.encoders import triton_kernels
 
         ctx.save_for_backward(states, bias)
-        return fused_kernels.bias_gelu(states, bias)
+        return triton_kernels.bias_gelu(states, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        from coterie.encoders import fused_kernels
+        from coterie.encoders import triton_kernels
 
         states, bias = ctx.saved_tensors
-        return fused_kernels.bias_gelu_backward(gradient, states, bias)
+        return triton_kernels.bias_gelu_backward(gradient, states, bias)
 
 
 @functools.cache
@@ -124,7 +124,7 @@ def _check_against_plain() -> None:
     target = rows[2]
     with torch.enable_grad():
         given = [each.clone().requires_grad_() for each in (rows[0], rows[1].bfloat16(), *columns)]
-        fused = Fused(torch.zeros((), dtype=torch.int64, device="cuda"))
+        fused = FusedOperations(torch.zeros((), dtype=torch.int64, device="cuda"))
 
         def gradients(value: Tensor) -> list[Tensor]:
             return list(torch.autograd.grad((value.float() * target).sum(), given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.text.languages import LOOKED_AT, cluster_languages, language_split, languages_of
+from coterie.text.language_identification import LOOKED_AT, cluster_languages, language_split, languages_of
 
 # One sentence a subject; what stands in the braces varies.
 ENGLISH = [

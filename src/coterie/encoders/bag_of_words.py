@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 from coterie.errors import InputError
 
 
-class WordSpace:
+class BagOfWordsEncoder:
     """Texts as counts of the most frequent words, plain or weighted by inverse document frequency.
 
     With ``idf`` the rows are scaled to unit length, as usual for TF-IDF. Duplicate texts count as often as they
@@ -35,7 +35,7 @@ class WordSpace:
         max_features: int,
         stop_words: str | None,
         weighting: str,
-    ) -> WordSpace:
+    ) -> BagOfWordsEncoder:
         repeated = [text for text, count in zip(texts, counts, strict=True) for _ in range(count)]
         counter = CountVectorizer(max_features=max_features, stop_words=stop_words)
         try:

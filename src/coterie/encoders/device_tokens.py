@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coterie.encoders.tokenizing import TokenArrays, joined
+from coterie.encoders.tokenization import TokenArrays, joined
 
 # Widths are rounded up to a multiple of this: aligned rows and few distinct shapes on a GPU; a CPU gains nothing.
 WIDTH_STEP = {"cuda": 8}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.encoders.tokenizing import TokenArrays
-from coterie.encoders.tokens import DeviceTokens, rounded_up
+from coterie.encoders.device_tokens import DeviceTokens, rounded_up
+from coterie.encoders.tokenization import TokenArrays
 
 CPU = torch.device("cpu")
 PAD = 0

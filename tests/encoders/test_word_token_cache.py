@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from coterie.encoders import tokenizing, word_table
-from coterie.encoders.tokenizing import tokenize
-from coterie.encoders.word_table import WordTable
+from coterie.encoders import tokenization, word_token_cache
+from coterie.encoders.tokenization import tokenize
+from coterie.encoders.word_token_cache import WordTokenCache
 
 LETTERS = "abcé中ς1'#"
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[", "]", "parcel", "late", ".", "mask", "ab", *LETTERS]
@@ -45,7 +45,7 @@ def _rows(tokenizer: Tokenizer, texts: list[str], max_length: int) -> tuple[list
     return cut, sum(len(row) > max_length for row in whole)
 
 
-def _by_words(table: WordTable, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
+def _by_words(table: WordTokenCache, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
     ids, lengths, truncated = table.tokenize(texts, max_length)
     assert (ids.dtype, lengths.dtype) == ("int32", "int64")
     assert len(ids) == lengths.sum()
@@ -61,16 +61,16 @@ def test_words_give_what_texts_give(
     tokenizer = _bert(lowercase=lowercase, clean_text=clean)
     tokenizer.add_special_tokens([AddedToken("<x>", lstrip=True, rstrip=True)])
     tokenizer.add_tokens([AddedToken("ab", single_word=True)])
-    table = WordTable.of(tokenizer)
+    table = WordTokenCache.of(tokenizer)
     assert table is not None
     for each in (texts, more):  # the second time some words are known
         assert _by_words(table, each, max_length) == _rows(tokenizer, each, max_length)
 
 
 def test_a_table_that_is_full_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_table, "MOST_IDS", 3)
+    monkeypatch.setattr(word_token_cache, "MOST_IDS", 3)
     tokenizer = _bert()
-    table = WordTable.of(tokenizer)
+    table = WordTokenCache.of(tokenizer)
     assert table is not None
     for texts in (["parcel late ab"], ["late 1 a", "parcel"], ["ab ab"], [""]):
         assert _by_words(table, texts, 9) == _rows(tokenizer, texts, 9)
@@ -78,7 +78,7 @@ def test_a_table_that_is_full_starts_anew(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_texts_that_share_no_words_do_not_repay() -> None:
-    table = WordTable.of(_bert())
+    table = WordTokenCache.of(_bert())
     assert table is not None
     table.tokenize(["parcel late", "parcel late"], 9)
     assert table.repays
@@ -110,13 +110,13 @@ def _no_words() -> Tokenizer:
 
 @pytest.mark.parametrize("make", [_byte_level, _normalized_otherwise, _token_with_a_space, _no_words])
 def test_tokenizers_whose_words_depend_on_each_other_have_no_table(make: Any) -> None:
-    assert WordTable.of(make()) is None
+    assert WordTokenCache.of(make()) is None
 
 
 @pytest.mark.parametrize("make", [_bert, _byte_level, _normalized_otherwise, _token_with_a_space])
 @pytest.mark.parametrize("max_length", [5, 64])
 def test_a_corpus_is_tokenised_alike_by_every_way(make: Any, max_length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizing, "TOKENIZE_CHUNK", 90)
+    monkeypatch.setattr(tokenization, "TOKENIZE_CHUNK", 90)
     tokenizer = make()
     texts = [f"{text} a b" for text in topic_texts(230)[0]]
     texts += [f"{i}{'x' * i}" for i in range(100)]  # a chunk without repeated words, and one after it
@@ -131,16 +131,16 @@ def test_a_corpus_is_tokenised_alike_by_every_way(make: Any, max_length: int, mo
 
 def test_a_corpus_of_repeated_words_goes_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
     whole: list[int] = []
-    by_text = tokenizing._by_text
-    monkeypatch.setattr(tokenizing, "_by_text", lambda *given: whole.append(len(given[1])) or by_text(*given))
+    by_text = tokenization._by_text
+    monkeypatch.setattr(tokenization, "_by_text", lambda *given: whole.append(len(given[1])) or by_text(*given))
     tokenizer = _bert()
     texts = topic_texts(300)[0]
     tokenize(tokenizer, texts, 16)
     assert whole == []
     tokenize(tokenizer, texts[:10], 16)
     assert whole == [10]
-    tokenize(tokenizer, texts[:10], 16, WordTable.of(tokenizer))
+    tokenize(tokenizer, texts[:10], 16, WordTokenCache.of(tokenizer))
     assert whole == [10]
-    monkeypatch.setattr(tokenizing, "TOKENIZE_CHUNK", 100)
+    monkeypatch.setattr(tokenization, "TOKENIZE_CHUNK", 100)
     tokenize(tokenizer, [f"{i} x{i}" for i in range(250)], 16)  # seen after the first chunk
     assert whole == [10, 100, 50]

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from coterie.errors import InputError
-from coterie.text.lines import checked_lines
+from coterie.text.line_sources import checked_lines
 from coterie.text.source import Batch, Column, Source
 
 # Characters in one cell; a longer one is nearly always a quote that was never closed.

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from coterie.encoders.folder import IDENTITY
+from coterie.encoders.sentence_transformer_files import IDENTITY
 from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
@@ -30,7 +30,7 @@ def read_linear(folder: Path) -> nn.Linear:
 
 
 @torch.no_grad()
-def in_a_row(first: nn.Linear, second: nn.Linear) -> nn.Linear:
+def compose_linear(first: nn.Linear, second: nn.Linear) -> nn.Linear:
     """The one linear layer that does what two in a row do."""
     layer = nn.utils.skip_init(nn.Linear, first.in_features, second.out_features)
     bias = torch.zeros(first.out_features) if first.bias is None else first.bias.cpu()
