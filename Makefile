@@ -20,6 +20,7 @@ lint: $(READY)
 	$(BIN)/python tools/performance_page.py --check
 	$(BIN)/python tools/benchmark_page.py --check
 	$(BIN)/python tools/docs_pages.py --check
+	$(BIN)/python tools/public_names.py --check
 
 types: $(READY)
 	$(BIN)/mypy
@@ -39,6 +40,7 @@ readme: $(READY)
 	$(BIN)/python tools/performance_page.py
 	$(BIN)/python tools/benchmark_page.py
 	$(BIN)/python tools/docs_pages.py
+	$(BIN)/python tools/public_names.py
 
 # The documentation as a site, in site/; see mkdocs.yml.
 docs: $(READY)

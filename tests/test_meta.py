@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import runpy
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,25 @@ def test_exported(info: MethodInfo) -> None:
     assert info.class_name in dir(coterie)
     assert getattr(coterie, info.class_name) is info.load()
     assert issubclass(info.load(), ClusteringMethod)
+
+
+def test_a_row_of_the_registry_is_all_a_method_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Public name, type stub, documentation pages and navigation follow from the row."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    docs_pages, public_names = import_module("docs_pages"), import_module("public_names")
+    assert docs_pages.site_settings() == (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert public_names.stub() == public_names.STUB.read_text(encoding="utf-8")
+
+    row = replace(find_method("sccl"), name="new", target="coterie.methods.new:NewMethod", title="New method")
+    rows = (*METHODS, row)
+    monkeypatch.setattr("coterie.methods.registry.METHODS", rows)
+    monkeypatch.setattr(docs_pages, "METHODS", rows)
+    package = runpy.run_path(coterie.__file__)
+    assert "NewMethod" in package["__all__"] and "NewMethod" in package["__dir__"]()
+    monkeypatch.setattr(coterie, "_PUBLIC", package["_PUBLIC"])
+    assert "from coterie.methods.new import NewMethod as NewMethod\n" in public_names.stub()
+    assert "      - New method: methods/new.md\n" in docs_pages.site_settings()
+    assert "[`new`](new.md)" in docs_pages.methods_page()
 
 
 @every_method

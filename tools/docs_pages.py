@@ -1,4 +1,4 @@
-"""Write the generated pages of the documentation: docs/methods/, docs/reference/.
+"""Write the generated pages of the documentation, docs/methods/ and docs/reference/, and the methods in mkdocs.yml.
 
     python tools/docs_pages.py            write them
     python tools/docs_pages.py --check    fail if they are not up to date
@@ -10,6 +10,7 @@ package, so none of them can drift.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ from coterie.methods.registry import METHODS, MethodInfo
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 GENERATED = ("methods", "reference")
+# The site's settings, and in them the entries of its navigation that follow the page of all methods.
+SITE = ROOT / "mkdocs.yml"
+METHOD_ENTRIES = re.compile(r"(?<=      - methods/index\.md\n)(      - .*\n)*")
 NOTE = "<!-- written by tools/docs_pages.py; do not edit -->"
 PAGES_OF_METHODS = {info.class_name: f"methods/{info.name}.md" for info in METHODS}
 # Classes that are not public have words a newcomer knows in place of their names.
@@ -95,6 +99,12 @@ def pages() -> dict[str, str]:
     made = {"methods/index.md": methods_page()}
     made |= {f"methods/{info.name}.md": method_page(info) for info in METHODS}
     return made | {"reference/cli.md": command_line_page(NOTE), "reference/python.md": python_page()}
+
+
+def site_settings() -> str:
+    """mkdocs.yml with one entry per method in its navigation."""
+    entries = "".join(f"      - {info.title}: methods/{info.name}.md\n" for info in METHODS)
+    return METHOD_ENTRIES.sub(lambda _: entries, SITE.read_text("utf-8"), count=1)
 
 
 def joined(*parts: str) -> str:
@@ -295,14 +305,16 @@ def main() -> None:
     if "--check" in sys.argv[1:]:
         stale = [page for page, text in made.items() if page not in there or (DOCS / page).read_text("utf-8") != text]
         stale += sorted(there - made.keys())
+        stale += [SITE.name] if SITE.read_text("utf-8") != site_settings() else []
         if stale:
-            sys.exit(f"docs/ is not up to date ({', '.join(stale)}): run `make readme`")
+            sys.exit(f"the documentation is not up to date ({', '.join(stale)}): run `make readme`")
         return
     for page in sorted(there - made.keys()):
         (DOCS / page).unlink()
     for page, text in made.items():
         (DOCS / page).parent.mkdir(exist_ok=True)
         (DOCS / page).write_text(text, encoding="utf-8")
+    SITE.write_text(site_settings(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -59,11 +59,11 @@ def _give_memory_back() -> None:
 
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
     """Fit and save the assignments; what is to be said about the run."""
-    from coterie import __version__
     from coterie.benchmark.augmented import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
     from coterie.text.sampling import by_row, learned_places
+    from coterie.version import __version__
 
     corpus, held_out = _texts(job["texts"])
     model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})

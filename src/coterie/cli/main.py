@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from coterie import __version__
 from coterie.cli import (
     augment,
     benchmark,
@@ -27,6 +26,7 @@ from coterie.cli import (
     report,
 )
 from coterie.errors import CoterieError
+from coterie.version import __version__
 
 app = typer.Typer(
     name="coterie",

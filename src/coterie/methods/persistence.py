@@ -39,7 +39,7 @@ def save(method: ClusteringMethod, folder: Path) -> None:
     """Write ``method`` to ``folder``, whole or not at all; an earlier folder of Coterie is replaced."""
     from safetensors.numpy import save_file
 
-    from coterie import __version__
+    from coterie.version import __version__
 
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / META_FILE).is_file())):
         raise ModelFolderError(f"{folder} exists and was not written by Coterie; choose another folder")

@@ -31,7 +31,13 @@ class MethodInfo:
     requires: str = ""
 
     @property
+    def module(self) -> str:
+        """The module that defines the estimator class."""
+        return self.target.split(":")[0]
+
+    @property
     def class_name(self) -> str:
+        """The name of the estimator class, under which ``coterie`` exports it."""
         return self.target.split(":")[1]
 
     @property
@@ -40,9 +46,8 @@ class MethodInfo:
         return not self.requires or importlib.util.find_spec(self.requires) is not None
 
     def load(self) -> type[ClusteringMethod]:
-        """The estimator class."""
-        module, name = self.target.split(":")
-        loaded: type[ClusteringMethod] = getattr(importlib.import_module(module), name)
+        """Import and return the estimator class."""
+        loaded: type[ClusteringMethod] = getattr(importlib.import_module(self.module), self.class_name)
         return loaded
 
     def to_dict(self) -> dict[str, Any]:

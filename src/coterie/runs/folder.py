@@ -163,7 +163,7 @@ def versions(names: Iterable[str] = ("torch", "transformers", "scikit-learn", "n
     """Versions of Coterie, Python and the libraries a result depends on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    from coterie import __version__
+    from coterie.version import __version__
 
     found = {"coterie": __version__, "python": sys.version.split()[0]}
     for name in names:

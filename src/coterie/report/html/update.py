@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coterie import __version__
 from coterie.describe.breakdown import Breakdown
 from coterie.describe.cards import ClusterCard, updated_card
 from coterie.errors import InputError
 from coterie.report.html.content import headline, tell_breakdowns
 from coterie.report.html.rendering import content_of, render_content
+from coterie.version import __version__
 
 
 def retell(page: str, cards: Sequence[ClusterCard], by: Sequence[Breakdown]) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie import __version__
 from coterie.files import user_cache, whole_file
 from coterie.text.augmentation.base import Augmenter
+from coterie.version import __version__
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,32 @@
+# Written by tools/public_names.py from the registry of methods; do not edit.
+
+from coterie.datasets.loading import load_dataset as load_dataset
+from coterie.describe.clusters import describe_clusters as describe_clusters
+from coterie.errors import CoterieError as CoterieError
+from coterie.methods.aecl.method import AECL as AECL
+from coterie.methods.auto.method import Coterie as Coterie
+from coterie.methods.baselines.autoencoder import AutoEncoder as AutoEncoder
+from coterie.methods.baselines.bertopic import BERTopicClusters as BERTopicClusters
+from coterie.methods.baselines.bow import BagOfWords as BagOfWords
+from coterie.methods.baselines.dcn import DCN as DCN
+from coterie.methods.baselines.dec import DEC as DEC
+from coterie.methods.baselines.frozen import FrozenEncoder as FrozenEncoder
+from coterie.methods.baselines.hac_sd.method import HACSD as HACSD
+from coterie.methods.baselines.idec import IDEC as IDEC
+from coterie.methods.baselines.rstc import RSTC as RSTC
+from coterie.methods.baselines.self_train import SelfTrain as SelfTrain
+from coterie.methods.baselines.sif import SIF as SIF
+from coterie.methods.baselines.stcc.method import STCC as STCC
+from coterie.methods.baselines.tfidf import TfIdf as TfIdf
+from coterie.methods.baselines.tsdae import TSDAE as TSDAE
+from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
+from coterie.methods.deccrl.method import DECCRL as DECCRL
+from coterie.methods.persistence import load as load
+from coterie.methods.sccl import SCCL as SCCL
+from coterie.methods.uftc import UFTC as UFTC
+from coterie.metrics.external.scores import evaluate as evaluate
+from coterie.report.plots.plot import plot as plot
+from coterie.text.corpus import Corpus as Corpus
+from coterie.text.reading import read_corpus as read_corpus
+from coterie.training.config import TrainingConfig as TrainingConfig
+from coterie.version import __version__ as __version__
