@@ -69,8 +69,8 @@ def tried(texts: list[str], labels: list[str], seed: int, settings: dict[str, An
             {
                 "name": each.name,
                 "accuracy": accuracy(corpus.expand(each.labels, -1)),
-                "neighbours": round(each.neighbours, 4),
-                "words": round(each.words, 4),
+                "neighbours": round(each.semantic_modularity, 4),
+                "words": round(each.lexical_modularity, 4),
             }
             for each in model.candidates_
         ],

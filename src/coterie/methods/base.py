@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.sampling import Sample, draw_sample
 from coterie.training.history import History
 from coterie.types import Topic
+
+if TYPE_CHECKING:
+    from coterie.selection.training_verdict import TrainingVerdict
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +59,9 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         Other partitions of a trained method; -1 for empty texts and for rows outside the sample of ``fit``.
     timings_:
         Seconds by phase, for methods that train; ``assigning_others`` is the time for texts outside the sample.
+    training_verdict_:
+        Whether training helped, judged without labels: a :class:`~coterie.selection.training_verdict.TrainingVerdict`,
+        or ``None`` where it was not judged.
     notes_:
         What a user should know about the fit, in sentences: empty texts, cut texts, early ends.
     """
@@ -80,6 +86,8 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     history_: History
     timings_: dict[str, float]
     notes_: tuple[str, ...]
+    # Whether training helped; ``None`` where nothing was trained, or where nobody has judged it yet.
+    training_verdict_: TrainingVerdict | None = None
 
     def fit(self, texts: Any, y: Any = None, *, embeddings: Any = None, sample: int | None = None) -> Self:
         """Cluster ``texts``.

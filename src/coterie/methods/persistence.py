@@ -17,6 +17,7 @@ from coterie.errors import ModelFolderError, SettingError
 from coterie.files import whole_folder, write_json
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.registry import METHODS, find_method
+from coterie.selection.training_verdict import TrainingVerdict
 from coterie.training.config import TrainingConfig
 from coterie.training.history import History
 
@@ -43,7 +44,7 @@ def save(method: ClusteringMethod, folder: Path) -> None:
 
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / META_FILE).is_file())):
         raise ModelFolderError(f"{folder} exists and was not written by Coterie; choose another folder")
-    fitted = vars(method)
+    fitted, verdict = vars(method), method.training_verdict_
     with whole_folder(folder) as scratch:
         extra = method._save_parts(scratch)
         arrays = {name: fitted[name] for name in FITTED_ARRAYS if name in fitted} | method._state()
@@ -58,6 +59,7 @@ def save(method: ClusteringMethod, folder: Path) -> None:
                 "seed": method.seed_,
                 "notes": list(method.notes_),
                 "predict_agreement": fitted.get("predict_agreement_"),
+                **({} if verdict is None else {"training_verdict": verdict.to_dict()}),
                 "history": method.history_.to_dict(),
                 "extra": extra,
             },
@@ -119,6 +121,9 @@ def _rebuild(path: Path, meta: dict[str, Any], arrays: dict[str, Any], device: s
     method.timings_ = {}
     method.notes_ = tuple(meta["notes"])
     method.history_ = History(**meta["history"])
+    # Folders of earlier versions have no verdict.
+    if meta.get("training_verdict") is not None:
+        method.training_verdict_ = TrainingVerdict.from_dict(meta["training_verdict"])
     method._restore_parts(path, arrays, meta["extra"], device)
     return method
 

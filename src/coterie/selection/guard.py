@@ -1,4 +1,8 @@
-"""The guard: whether what training made of the clusters is better than what they were, told without labels."""
+"""Score the partitions before and during training without labels, and select one of them.
+
+The criteria use only the pretrained encoder's vectors and the words of the texts. In the trained embeddings, which
+training pulled apart along the clusters, every trained partition would look good.
+"""
 
 from __future__ import annotations
 
@@ -15,70 +19,58 @@ from coterie.selection.neighbour_graphs import Seen
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A partition, and what speaks for it by views of the texts that training cannot have moved.
+class Candidate:
+    """A partition and its criteria; larger is better.
 
     Attributes
     ----------
     name, labels:
-        ``"start"``, or the round it was made after.
-    neighbours:
-        The share of neighbours, by the encoder as it came, that it keeps together, less what chance gives (modularity).
-    words:
-        The same for neighbours by TF-IDF; NaN where texts share no words.
-    told:
-        How well the words of texts are told by the others of their cluster
-        (:func:`~coterie.metrics.internal.wording.words_told`); NaN likewise.
-    say_of_words:
-        How much the two signs of words count beside neighbours (see :func:`~coterie.selection.neighbour_graphs.see`).
+        ``"start"``, or the round after which the partition was made.
+    semantic_modularity:
+        Modularity of the partition on nearest neighbours by the pretrained encoder.
+    lexical_modularity:
+        The same on nearest neighbours by TF-IDF; NaN where no texts share a word.
+    word_gain:
+        How much better the words of a text are predicted from its cluster than from all texts, in nats per word
+        (:func:`~coterie.metrics.internal.wording.words_told`); NaN as above.
+    lexical_weight:
+        Weight of the two lexical criteria beside the semantic one, from 0 to 1
+        (see :func:`~coterie.selection.neighbour_graphs.see`).
     """
 
     name: str
     labels: NDArray[np.int64]
-    neighbours: float
-    words: float
-    told: float
-    say_of_words: float
+    semantic_modularity: float
+    lexical_modularity: float
+    word_gain: float
+    lexical_weight: float
 
-    def gain_over(self, start: Kept) -> float:
-        """How far it is ahead of ``start``: what its signs have risen by, as shares of what they were, added up.
+    def gain_over(self, start: Candidate) -> float:
+        """Return the weighted sum of the relative changes of the criteria since ``start``; positive is better.
 
-        Training always parts some neighbours of the encoder as it came, for better or worse; what is won by words has
-        to be worth more than that.
+        Training always separates some neighbours of the pretrained encoder. The lexical gains must outweigh that.
         """
-        by_neighbours = relative(start.neighbours, self.neighbours)
-        if np.isnan(self.words):
-            return by_neighbours
-        by_words = relative(start.words, self.words) + relative(start.told, self.told)
-        return by_neighbours + self.say_of_words * by_words
+        semantic = relative(start.semantic_modularity, self.semantic_modularity)
+        if np.isnan(self.lexical_modularity):
+            return semantic
+        lexical = relative(start.lexical_modularity, self.lexical_modularity) + relative(
+            start.word_gain, self.word_gain
+        )
+        return semantic + self.lexical_weight * lexical
 
 
-def weigh(name: str, labels: NDArray[np.int64], seen: Seen) -> Kept:
-    """Judge a partition by the texts as they were ``seen`` before training."""
-    words = told = float("nan")
-    if seen.words is not None:
-        words, told = kept_together(labels, *seen.words.akin), words_told(seen.words.table, labels)
-    return Kept(name, labels, kept_together(labels, *seen.pairs), words, told, seen.say_of_words)
+def score_candidate(name: str, labels: NDArray[np.int64], graphs: Seen) -> Candidate:
+    """Compute the criteria of a partition on the neighbour graphs of the texts before training."""
+    lexical = word_gain = float("nan")
+    if graphs.words is not None:
+        lexical, word_gain = kept_together(labels, *graphs.words.akin), words_told(graphs.words.table, labels)
+    semantic = kept_together(labels, *graphs.pairs)
+    return Candidate(name, labels, semantic, lexical, word_gain, graphs.say_of_words)
 
 
-def best_kept(candidates: Sequence[Kept]) -> Kept:
-    """The best, the first where several are as good: training has to show a gain."""
+def best_candidate(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate with the largest gain over the first one, and the earliest of equals.
+
+    So the start is kept unless training shows a gain.
+    """
     return max(candidates, key=lambda each: each.gain_over(candidates[0]))
-
-
-def told(start: Kept, best: Kept) -> str:
-    """The outcome in a sentence."""
-    if best is start:
-        return "fine-tuning did not help by the label-free signs: the start is returned, with the encoder as it came"
-    parts = [f"neighbours kept together {start.neighbours:.3f} before, {best.neighbours:.3f} after"]
-    if not np.isnan(best.words):
-        parts += [
-            f"texts with words in common {start.words:.3f} before, {best.words:.3f} after",
-            f"words told by their cluster {start.told:.3f} before, {best.told:.3f} after",
-        ]
-    # A NaN is no fall.
-    fell = any(getattr(best, sign) < getattr(start, sign) for sign in ("neighbours", "words", "told"))
-    helped = "helped on balance" if fell else "helped"
-    return (
-        f"fine-tuning {helped} by the label-free signs ({'; '.join(parts)}): the partition of {best.name} is returned"
-    )

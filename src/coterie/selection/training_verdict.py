@@ -1,128 +1,181 @@
-"""Whether fine-tuning helped, told without labels.
+"""Judge without labels whether fine-tuning helped: the one verdict that notes, reports and the explorer show.
 
-A measure taken in the trained embeddings would flatter them: training pulls apart what the clusters already say. So two
-partitions are judged by neighbours that training cannot have moved: texts alike in their words, and texts alike to the
-frozen encoder.
+The rule is that of the guard (:mod:`coterie.selection.guard`), which decides whether the start or a trained partition
+is returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.kmeans import unit_rows
-from coterie.clustering.nearest import nearest_rows
-from coterie.formatting import percent
+from coterie.errors import InputError
+from coterie.selection.guard import Candidate, score_candidate
+from coterie.selection.neighbour_graphs import Words, see
 
-NEIGHBOURS = 10
-# Texts whose neighbours are looked at, among as many.
-SAMPLE = 4_000
-# A difference of shares that is worth a sentence.
+Outcome: TypeAlias = Literal["helped", "helped on balance", "did not help", "changed little", "unknown"]
+
+# Texts that are sampled to judge a partition; their nearest neighbours are searched among the sample.
+SAMPLE_SIZE = 4_000
+# Distinct texts; with fewer there is no neighbour to lose.
+FEWEST_TEXTS = 3
+# Smallest difference of a criterion (a share, or nats per word) that is worth mentioning.
 NOTICEABLE = 0.005
+# The criteria of a candidate, by attribute, as people read them.
+CRITERIA: Mapping[str, str] = {
+    "semantic_modularity": "semantic neighbours in one cluster, beyond chance",
+    "lexical_modularity": "lexical neighbours in one cluster, beyond chance",
+    "word_gain": "words predicted by their cluster (nats per word)",
+}
 
 
 @dataclass(frozen=True)
-class Kept:
-    """How often a text shares its cluster with its nearest neighbours, before and after training.
-
-    Attributes
-    ----------
-    name:
-        What makes them neighbours.
-    before, after:
-        The share of neighbours in the same cluster, over what clusters of these sizes would share by chance: 0 is
-        chance, 1 is all of them.
-    """
+class CriterionChange:
+    """A criterion of the partition before training and of the one after it; larger is better."""
 
     name: str
     before: float
     after: float
 
     @property
-    def gain(self) -> float:
+    def change(self) -> float:
+        """How much the criterion rose."""
         return self.after - self.before
 
+
+@dataclass(frozen=True)
+class TrainingVerdict:
+    """Whether fine-tuning helped, judged without labels.
+
+    Attributes
+    ----------
+    outcome:
+        ``"helped"``: the guard's gain is positive and no criterion fell. ``"helped on balance"``: the gain is
+        positive, but a criterion fell. ``"changed little"``: no gain, and no criterion changed noticeably.
+        ``"did not help"``: no gain. ``"unknown"``: there was nothing to judge.
+    criteria:
+        The label-free criteria before and after; empty where the outcome is unknown.
+    sentence:
+        The outcome for people.
+    """
+
+    outcome: Outcome
+    criteria: tuple[CriterionChange, ...]
+    sentence: str
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the verdict as plain data, for JSON."""
+        return {
+            "outcome": self.outcome,
+            "criteria": [asdict(each) for each in self.criteria],
+            "sentence": self.sentence,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> TrainingVerdict:
+        """Read what :meth:`to_dict` wrote."""
+        if content["outcome"] not in get_args(Outcome):
+            raise InputError(f"{content['outcome']!r} is not the outcome of a training verdict")
+        criteria = tuple(
+            CriterionChange(each["name"], float(each["before"]), float(each["after"])) for each in content["criteria"]
+        )
+        return cls(cast(Outcome, content["outcome"]), criteria, content["sentence"])
+
+    @classmethod
+    def unknown(cls, reason: str) -> TrainingVerdict:
+        """Return the verdict where nothing can be judged, with the reason in a sentence."""
+        return cls("unknown", (), reason)
 
 
-def neighbours_kept(
+def compare_candidates(start: Candidate, trained: Candidate) -> TrainingVerdict:
+    """Judge a trained partition against the one before training, both scored on the same neighbour graphs."""
+    criteria = tuple(
+        CriterionChange(title, float(getattr(start, name)), float(getattr(trained, name)))
+        for name, title in CRITERIA.items()
+        # Without lexical neighbours the lexical criteria are NaN.
+        if not np.isnan(getattr(trained, name))
+    )
+    outcome = _outcome(start, trained, criteria)
+    return TrainingVerdict(outcome, criteria, describe_verdict(outcome, criteria))
+
+
+def _outcome(start: Candidate, trained: Candidate, criteria: Sequence[CriterionChange]) -> Outcome:
+    if trained.gain_over(start) > 0:
+        return "helped on balance" if any(each.change < 0 for each in criteria) else "helped"
+    # The same partition is no small change: the guard, or the training, found nothing better than the start.
+    if not _same_partition(start.labels, trained.labels) and all(abs(each.change) < NOTICEABLE for each in criteria):
+        return "changed little"
+    return "did not help"
+
+
+def describe_verdict(outcome: Outcome, criteria: Sequence[CriterionChange]) -> str:
+    """Return the outcome as a sentence, with every criterion before and after."""
+    changes = "; ".join(f"{each.name}: {each.before:.3f} before, {each.after:.3f} after" for each in criteria)
+    return f"Fine-tuning {outcome} by the label-free criteria ({changes})."
+
+
+def judge_training(
     texts: Sequence[str],
-    frozen: NDArray[np.floating[Any]] | None,
+    frozen_vectors: NDArray[Any] | None,
     before: NDArray[np.int64],
     after: NDArray[np.int64],
     *,
     seed: int = 0,
-) -> list[Kept]:
-    """How well both partitions keep neighbours together: those alike in words, and those alike to the frozen encoder.
+) -> TrainingVerdict:
+    """Judge without labels whether the partition after fine-tuning is better than the one before.
 
-    ``frozen`` are the frozen encoder's vectors, a row a text. At most ``SAMPLE`` texts are looked at.
+    Both are scored on the same graphs of nearest neighbours: by the pretrained encoder's vectors and by the words of
+    the texts, neither of which training can have moved. Of more than 4,000 distinct texts, 4,000 are sampled.
+
+    Parameters
+    ----------
+    texts:
+        One text per row. Of a repeated text the first row counts.
+    frozen_vectors:
+        Vectors of the pretrained encoder, one row per text; ``None`` where it cannot be loaded: the outcome is then
+        ``"unknown"``.
+    before, after:
+        Cluster of each text; rows with -1 in either are left out.
+    seed:
+        Seed of the sample and of the k-means behind the weight of the lexical criteria.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> texts = ["late parcel", "parcel is late", "parcel late again", "my password", "new password", "password lost"]
+    >>> vectors = np.repeat(np.eye(2), 3, axis=0)
+    >>> judge_training(texts, vectors, np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 0, 1, 1, 1])).outcome
+    'helped'
     """
-    usable = np.flatnonzero((before >= 0) & (after >= 0))
-    rows = np.sort(np.random.default_rng(seed).permutation(usable)[:SAMPLE])
-    if len(rows) < 3:
-        return []
-    tables = {"texts that share telling words": _word_rows([texts[row] for row in rows])}
-    if frozen is not None:
-        tables["texts alike to the frozen encoder"] = unit_rows(np.asarray(frozen[rows], dtype=np.float32))
-    found = []
-    for name, table in tables.items():
-        if table is None:
-            continue
-        asked, near = _nearest(table, min(NEIGHBOURS, len(rows) - 1))
-        if len(asked):
-            shares = [_beyond_chance(labels[rows], asked, near) for labels in (before, after)]
-            found.append(Kept(name, round(shares[0], 4), round(shares[1], 4)))
-    return found
-
-
-def verdict(kept: Sequence[Kept]) -> str:
-    """One sentence: helped, harmed, changed little, or the signs disagree."""
-    if not kept:
-        return "There are too few texts to tell whether fine-tuning helped."
-    better = [each for each in kept if each.gain > NOTICEABLE]
-    worse = [each for each in kept if each.gain < -NOTICEABLE]
-    if better and not worse:
-        return f"Fine-tuning helped by the label-free signs ({_told(better)})."
-    if worse and not better:
-        return f"Fine-tuning did not help by the label-free signs ({_told(worse)}): compare with --method frozen."
-    if not better:
-        return "Fine-tuning changed little by the label-free signs."
-    return f"The label-free signs disagree on whether fine-tuning helped: {_told(kept)}."
-
-
-def _told(kept: Sequence[Kept]) -> str:
-    return "; ".join(
-        f"{each.name}: {percent(each.before)} together before, {percent(each.after)} after" for each in kept
+    if frozen_vectors is None:
+        return TrainingVerdict.unknown(
+            "Whether fine-tuning helped was not judged: the pretrained encoder could not be loaded."
+        )
+    if not len(texts) == len(frozen_vectors) == len(before) == len(after):
+        raise InputError(
+            f"{len(texts)} texts, {len(frozen_vectors)} vectors and {len(before)} and {len(after)} labels: "
+            "one of each per text is needed"
+        )
+    first_rows: dict[str, int] = {}
+    for row in np.flatnonzero((before >= 0) & (after >= 0)).tolist():
+        first_rows.setdefault(texts[row], row)
+    usable = np.fromiter(first_rows.values(), dtype=np.int64, count=len(first_rows))
+    rows = np.sort(np.random.default_rng(seed).permutation(usable)[:SAMPLE_SIZE])
+    if len(rows) < FEWEST_TEXTS:
+        return TrainingVerdict.unknown("There are too few texts to judge whether fine-tuning helped.")
+    words = Words.of([texts[row] for row in rows.tolist()])
+    graphs = see(frozen_vectors[rows], words, len(np.unique(before[rows])), seed=seed)
+    start, trained = (
+        score_candidate(name, labels[rows], graphs) for name, labels in (("before", before), ("after", after))
     )
+    return compare_candidates(start, trained)
 
 
-def _word_rows(texts: Sequence[str]) -> Any:
-    """TF-IDF rows of unit length; ``None`` where no word occurs twice."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    try:
-        return TfidfVectorizer(sublinear_tf=True, min_df=2, max_df=0.2, dtype=np.float32).fit_transform(texts)
-    except ValueError:
-        return None
-
-
-def _nearest(table: Any, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows that have ``k`` neighbours with anything in common, and these, by cosine."""
-    asked, found = [], []
-    for rows, near, cosines in nearest_rows(table, k):
-        shares = cosines.min(axis=1) > 0
-        asked.append(rows[shares])
-        found.append(near[shares])
-    return np.concatenate(asked), np.concatenate(found)
-
-
-def _beyond_chance(labels: NDArray[np.int64], asked: NDArray[np.int64], near: NDArray[np.int64]) -> float:
-    together = float((labels[near] == labels[asked][:, None]).mean())
-    shares = np.bincount(labels) / len(labels)
-    chance = float((shares**2).sum())
-    return (together - chance) / max(1e-12, 1 - chance)
+def _same_partition(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
+    """Return whether both have the same clusters, however they are numbered."""
+    pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
+    return pairs == len(np.unique(first)) == len(np.unique(second))

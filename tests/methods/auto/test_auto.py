@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Coterie, TrainingConfig, load, load_dataset
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
-from coterie.methods.auto import method as auto
-from coterie.selection.guard import Kept
+from coterie.methods.auto import rounds
+from coterie.selection.guard import Candidate
 
 QUICK = TrainingConfig(max_epochs=1, max_steps=3, batch_size=32)
 GERMAN = (
@@ -104,6 +105,8 @@ def test_two_languages_are_told() -> None:
 def test_fewer_texts_than_can_be_judged() -> None:
     model = fitted(["late parcel", "parcel is late", "forgot my password"], 2)
     assert "leave nothing to learn" in reason(model)
+    assert model.training_verdict_ is not None and model.training_verdict_.outcome == "unknown"
+    assert "leave nothing to learn" in model.training_verdict_.sentence
     assert model.candidates_ == ()
 
 
@@ -112,7 +115,10 @@ def test_training_that_spoils_the_encoder_is_undone() -> None:
     model = Coterie(5, rounds=1, device="cpu", training=TrainingConfig(max_steps=6, learning_rate=0.3)).fit(texts)
     assert len(model.history_.steps) == 6
     check_start_is_returned(model, texts)
-    assert "fine-tuning did not help by the label-free signs" in reason(model)
+    assert "fine-tuning did not help by the label-free criteria" in reason(model)
+    assert model.training_verdict_ is not None and model.training_verdict_.outcome == "did not help"
+    # It says what training came to, not that nothing changed.
+    assert any(each.change < 0 for each in model.training_verdict_.criteria)
     spoiled = Coterie(
         5, rounds=1, guard=False, device="cpu", training=TrainingConfig(max_steps=6, learning_rate=0.3)
     ).fit(texts)
@@ -120,22 +126,39 @@ def test_training_that_spoils_the_encoder_is_undone() -> None:
     assert np.abs(spoiled.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 0.05
 
 
-def test_the_round_that_the_signs_speak_for_is_returned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_best_round_is_returned_with_its_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     texts = [each.format(number) for number in range(2, 22) for each in ENGLISH]
 
-    def the_second(candidates: tuple[Kept, ...]) -> Kept:
-        assert [each.name for each in candidates] == ["start", "round 1", "round 2"]
-        return candidates[1]
+    def prefer_the_first_round(name: str, labels: np.ndarray, graphs: object) -> Candidate:
+        semantic = {"start": 0.5, "round 1": 0.7, "round 2": 0.6}[name]
+        return Candidate(name, labels, semantic, 0.4, 0.3, 1.0)
 
-    monkeypatch.setattr(auto, "best_kept", the_second)
+    monkeypatch.setattr(rounds, "score_candidate", prefer_the_first_round)
     model = Coterie(5, rounds=2, device="cpu", training=TrainingConfig(max_steps=4, learning_rate=1e-4)).fit(texts)
     assert not {"_frozen_weights", "_teacher"} & set(vars(model)) and model._rounds is None
-    assert any("fine-tuning helped" in note and "the partition of round 1" in note for note in model.notes_)
+    (note,) = (note for note in model.notes_ if "fine-tuning" in note)
+    assert model.training_verdict_ is not None and model.training_verdict_.outcome == "helped"
+    assert (
+        note.lower()
+        == (model.training_verdict_.sentence.rstrip(".") + ": the partition of round 1 is returned").lower()
+    )
+    assert [(each.before, each.after) for each in model.training_verdict_.criteria] == [
+        (0.5, 0.7),
+        (0.4, 0.4),
+        (0.3, 0.3),
+    ]
     assert adjusted_rand_score(model.labels_, model.candidates_[1].labels) == 1
     assert np.abs(model.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 1e-4
     model.save_pretrained(tmp_path / "model")
     again = load(tmp_path / "model")
     assert np.array_equal(again.predict(texts), model.predict(texts))
+    assert again.training_verdict_ == model.training_verdict_
+    # A folder of an earlier version has no verdict.
+    meta = tmp_path / "model" / "coterie.json"
+    content = json.loads(meta.read_text(encoding="utf-8"))
+    del content["training_verdict"]
+    meta.write_text(json.dumps(content), encoding="utf-8")
+    assert load(tmp_path / "model").training_verdict_ is None
 
 
 def test_parts_can_be_left_out(tiny_encoder: Path) -> None:

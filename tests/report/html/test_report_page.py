@@ -20,6 +20,7 @@ from coterie.report.html.content import build_report, headline
 from coterie.report.html.page_json import script_json
 from coterie.report.html.rendering import render_report
 from coterie.runs.saved_run import read_run
+from coterie.selection.training_verdict import CriterionChange, TrainingVerdict
 
 
 class _Elements(HTMLParser):
@@ -138,8 +139,19 @@ def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
         chosen = _unpacked(panel["points"], "<i4")
         np.testing.assert_array_equal(_unpacked(panel["cluster"], "<i4"), labels[rows][chosen])
     assert trained["verdict"] in content["headline"]
+    assert {"name", "before", "after"} == set(trained["kept"][0])
     assert content["stages"][0]["title"] == "before training"
     assert len(content["stages"]) == len(list((run_folder / "snapshots").glob("[0-9]*.safetensors")))
+
+
+def test_the_verdict_of_the_fit_is_shown(run_folder: Path) -> None:
+    run = read_run(run_folder, device="cpu")
+    given = TrainingVerdict("helped on balance", (CriterionChange("a criterion", 0.25, 0.5),), "It helped on balance.")
+    run.model.training_verdict_ = given
+    content = build_report(run).content
+    assert given.sentence in content["headline"]
+    assert content["trained"]["verdict"] == given.sentence
+    assert content["trained"]["kept"] == [{"name": "a criterion", "before": 0.25, "after": 0.5}]
 
 
 def test_confidence_against_coverage(run_folder: Path, content: dict[str, Any]) -> None:

@@ -19,9 +19,10 @@ from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
 from coterie.methods.trained import Clock, Start
-from coterie.selection.guard import Kept, best_kept, told
+from coterie.selection.guard import Candidate, best_candidate
 from coterie.selection.neighbour_graphs import Words, see
 from coterie.selection.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
+from coterie.selection.training_verdict import TrainingVerdict, compare_candidates
 from coterie.text.corpus import Corpus
 from coterie.text.language_identification import language_split
 from coterie.training.config import TrainingConfig
@@ -96,6 +97,8 @@ class Coterie(ContrastiveMethod):
         The start and the partition of every round, with what the guard judged them by.
     start_:
         Which clustering the start is.
+    training_verdict_:
+        Whether fine-tuning helped, judged without labels.
     kmeans_labels_, snapshots_, timings_:
         k-means of the embeddings after training, what ``training.snapshot_every`` kept, seconds by phase.
 
@@ -108,7 +111,7 @@ class Coterie(ContrastiveMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    candidates_: tuple[Kept, ...]
+    candidates_: tuple[Candidate, ...]
     start_: str
     usual_sample: ClassVar[int | None] = LEARNED_ON
 
@@ -225,7 +228,8 @@ class Coterie(ContrastiveMethod):
             sizes = evened if rounds.even and self.sizes == "found" else ""
             self._note(f"the start is {self.start_}{why}{sizes}")
         if self._reason:
-            self._note(f"{self._reason}: the start is returned, with the encoder as it came")
+            self._note(f"{self._reason}: the start is returned, with the pretrained encoder unchanged")
+            self.training_verdict_ = TrainingVerdict.unknown(f"Nothing was fine-tuned: {self._reason}.")
             self._rounds = None
             return []
         assert rounds is not None
@@ -241,9 +245,8 @@ class Coterie(ContrastiveMethod):
         assert isinstance(objective, Round) and self._rounds is not None
         self._rounds.end(objective.number + 1, embeddings, objective.teacher)
         self.candidates_ = tuple(self._rounds.candidates)
-        before, last = self.candidates_[0], self.candidates_[-1]
-        best = best_kept(self.candidates_) if self.guard else last
-        self._note(told(before, best) if self.guard else "no guard: the last round's partition is returned")
+        before, *trained = self.candidates_
+        best = self._select(before, trained)
         features = embeddings.float().cpu().numpy()
         if best is before:
             start.encoder.load_state_dict(self._frozen_weights)
@@ -254,6 +257,25 @@ class Coterie(ContrastiveMethod):
         centers = centroids(features, best.labels, self.n_clusters, start.counts).astype(np.float32)
         first = start.labels
         return Learned(features, centers, best.labels, initial_labels=first, kmeans_labels=final.labels)
+
+    def _select(self, start: Candidate, trained: list[Candidate]) -> Candidate:
+        """Return the partition of the fit, and judge whether training helped."""
+        if not self.guard:
+            self.training_verdict_ = compare_candidates(start, trained[-1])
+            self._note("no guard: the last round's partition is returned")
+            return trained[-1]
+        best = best_candidate([start, *trained])
+        # Where the start is returned, the verdict shows why: the best that training came to is not better.
+        tried = max(trained, key=lambda each: each.gain_over(start)) if best is start else best
+        self.training_verdict_ = compare_candidates(start, tried)
+        returned = (
+            "the start is returned, with the pretrained encoder unchanged"
+            if best is start
+            else f"the partition of {best.name} is returned"
+        )
+        sentence = self.training_verdict_.sentence
+        self._note(f"{sentence[0].lower()}{sentence[1:].rstrip('.')}: {returned}")
+        return best
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         """As the head has them, with the clusters' means for centres."""

@@ -18,7 +18,7 @@ from coterie.selection.candidates import Start as Clustering
 from coterie.selection.candidates import make_starts, without_gaps
 from coterie.selection.choose_start import EVEN_PENALTY, choose_among, drawn_to_one_size
 from coterie.selection.graph import by_rows, with_oneself
-from coterie.selection.guard import Kept, weigh
+from coterie.selection.guard import Candidate, score_candidate
 from coterie.selection.neighbour_graphs import Seen, see
 from coterie.selection.refinement import settled
 from coterie.text.corpus import Corpus
@@ -156,11 +156,11 @@ class Rounds:
 
     def __init__(self, corpus: Corpus, frozen: Seen, settings: Coterie) -> None:
         self.frozen = frozen
-        self.candidates: list[Kept] = []
+        self.candidates: list[Candidate] = []
         self._counts = corpus.counts
         self._settings = settings
         self.start, self.even = self._first()
-        self.candidates.append(weigh("start", self.start.labels, frozen))
+        self.candidates.append(score_candidate("start", self.start.labels, frozen))
 
     def _first(self) -> tuple[Clustering, bool]:
         """The best of several clusterings, or k-means; and whether clusters are drawn to one size."""
@@ -187,7 +187,7 @@ class Rounds:
         both = [settled(seen, head, int(head.max()) + 1, self._counts), again.labels]
         if self.even:
             both = [drawn_to_one_size(seen, each, self._counts) for each in both]
-        best, anew = (weigh(f"round {number}", each, self.frozen) for each in both)
+        best, anew = (score_candidate(f"round {number}", each, self.frozen) for each in both)
         if anew.gain_over(first) > best.gain_over(first) + AHEAD:
             best = anew
         self.candidates.append(best)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from coterie.report.projection import Kind
 from coterie.report.report_model import MOST_POINTS, Panel, Shown
 from coterie.report.truth import coverage, main_labels, numbered_labels, truth_table
 from coterie.runs.saved_run import Run
-from coterie.selection.training_verdict import neighbours_kept, verdict
+from coterie.selection.training_verdict import judge_training
 
 # Bytes that the texts of the map, and those of the cards, may take in the page; and characters of one text.
 TEXT_BUDGET, CARD_BUDGET, LONGEST_TEXT, SHORTEST_TEXT = 4_000_000, 1_000_000, 400, 40
@@ -209,11 +209,14 @@ def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:
     assert shown.run.initial_labels is not None
     # Judged as it was fitted: what people changed afterwards is not what training did.
     before, after = shown.run.initial_labels[shown.rows], shown.run.model.labels_[shown.rows]
-    kept = neighbours_kept(shown.texts, shown.frozen, before, after, seed=shown.seed)
+    # One verdict: that of the fit, where there is one.
+    verdict = shown.run.model.training_verdict_
+    if verdict is None:
+        verdict = judge_training(shown.texts, shown.frozen, before, after, seed=shown.seed)
     examples = [_cut(text, LONGEST_TEXT) for text in shown.texts] if with_texts else None
     return {
-        "kept": [each.to_dict() for each in kept],
-        "verdict": verdict(kept),
+        "kept": [asdict(each) for each in verdict.criteria],
+        "verdict": verdict.sentence,
         "changes": compare_partitions(before, after, examples).to_dict(),
         "panels": [_panel(panel) for panel in shown.before_and_after],
         "names": shown.fitted_names,

@@ -142,8 +142,8 @@ function fillTrained() {
   const body = byId("trained-body");
   body.append(make("p", { text: trained.verdict }));
   if (trained.kept.length)
-    body.append(make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, ...["Neighbours in one group, beyond chance", "before", "after"].map((text) => make("th", { text })))),
-      make("tbody", {}, ...trained.kept.map((each) => make("tr", {}, make("td", { text: each.name }), make("td", { text: percent(each.before) }), make("td", { text: percent(each.after) })))))));
+    body.append(make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, ...["Label-free criterion", "before", "after"].map((text) => make("th", { text })))),
+      make("tbody", {}, ...trained.kept.map((each) => make("tr", {}, make("td", { text: each.name }), make("td", { text: each.before.toFixed(3) }), make("td", { text: each.after.toFixed(3) })))))));
   if (trained.panels.length)
     body.append(make("div", { class: "panels" }, panel({ ...trained.panels[0], title: "Before: the frozen encoder" }), panel({ ...trained.panels[1], title: "After fine-tuning" })));
   const changes = trained.changes, name = (id) => trained.names?.[id] || `group ${id}`;
