@@ -1,4 +1,4 @@
-"""Every registered method in every clustering it offers, and the texts that all of them get."""
+"""Every registered method in every clustering it offers, and the texts that all of them are fitted on."""
 
 from __future__ import annotations
 
@@ -17,60 +17,67 @@ from coterie.methods.base import ClusteringMethod
 from coterie.methods.registry import METHODS, MethodInfo
 
 K = 3
-# The first is the default, and the two k-means have centres that decide labels_.
-# UMAP is an extra.
+# UMAP is an optional dependency.
 UMAP = ("umap",) if importlib.util.find_spec("umap") else ()
+# The first is the default. With the two k-means, labels_ are the nearest centres.
 CLUSTERERS = ("kmeans", "spherical", "ward", "average", *UMAP)
-# Of the frozen encoder one more.
+# The frozen encoder offers one more.
 CLUSTERERS_OF_FROZEN = (*CLUSTERERS, "chosen")
-# Those, and methods, whose labels_ are not "nearest centre".
+# Clusterings, and methods, whose labels_ are not the nearest centres.
 LINKAGES = ("ward", "average", "umap", "chosen")
 OWN_PARTITIONS = ("auto", "hac_sd", "bertopic")
-# Methods with an encoder whose vectors are not the encoder's.
+# Methods that have an encoder but cluster other vectors than its embeddings.
 NETWORKS = {"ae", "dec", "idec", "dcn", "self_train"}
 OWN_VECTORS = {"sif", *NETWORKS}
 TAKE_VECTORS = ("frozen", "hac_sd", "bertopic", *NETWORKS)
 FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
-# A head that decides labels_ starts from nothing: it needs steps before it tells clusters apart.
+# Settings that make a fit fast; what a test needs beyond them it sets itself.
 FAST_SETTINGS: dict[str, dict[str, Any]] = {
-    # The guard would not let a random encoder be trained.
+    # Without the guard, which would undo the training of a random encoder.
     "auto": {"guard": False, "rounds": 2},
-    # A round is enough to go through all its steps.
+    # One round goes through all its steps.
     "hac_sd": {"max_rounds": 1},
-    # A vocabulary of so few texts.
+    # A vocabulary that 24 texts can have.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
     "stcc": {"epochs": 2, "n_bits": 8, "word_dimension": 8},
     "ae": {"layers": "16-6", "pretrain_steps": 20},
-    # Vectors of a random encoder lie so close together that a usual step would leave their centres behind.
+    # A random encoder's vectors are so close together that a step of the default length would leave their centres.
     **{
         name: {"layers": "16-6", "pretrain_steps": 20, "max_steps": 3, "learning_rate": 1e-5}
         for name in ("dec", "idec", "dcn", "self_train")
     },
+    # One step in each of the three stages.
+    "aecl": {"stage_1": 1, "stage_2": 1, "stage_3": 1, "training": replace(FAST_TRAINING, max_steps=3)},
+    "rstc": {
+        "contrast_epochs": 1,
+        "kmeans_epochs": 1,
+        "transport_epochs": 1,
+        "training": replace(FAST_TRAINING, max_steps=3),
+    },
+}
+# A trained head needs this many steps until it separates the clusters; until then some may be empty.
+CONVERGED_SETTINGS: dict[str, dict[str, Any]] = {
     "aecl": {
-        "stage_1": 1,
         "stage_2": 80,
-        "stage_3": 1,
         "training": replace(FAST_TRAINING, max_steps=246, max_epochs=82, head_learning_rate=3e-3),
     },
     "rstc": {
-        "contrast_epochs": 1,
         "kmeans_epochs": 40,
-        "transport_epochs": 1,
         "training": replace(FAST_TRAINING, max_steps=126, max_epochs=42, learning_rate=1e-3, head_learning_rate=5e-3),
     },
 }
 
 DISTINCT = topic_texts(24)[0]
-# Empty rows of all kinds in the middle, repeats of the first texts afterwards.
+# With empty rows of all kinds in the middle and repeated texts at the end.
 ROWS: list[str | None] = [*DISTINCT[:10], "", None, " \t\n", *DISTINCT[10:], *DISTINCT[:5], DISTINCT[0]]
 IS_EMPTY = np.array([text is None or not text.strip() for text in ROWS])
-# Texts never seen in fitting: of unlike lengths, unknown words, longer than any encoder here takes.
+# Texts that are not fitted on: of different lengths, with unknown words, one longer than the encoder's maximum.
 UNSEEN = [*topic_texts(20, seed=9)[0], "parcel", "xyzzy", "?!", "where is my refund " * 30, "Äpfel 日本語 🙂"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A method with the settings that make it fast, and the one choice that varies."""
+    """A method in one of its clusterings, with the settings that make it fast."""
 
     info: MethodInfo
     clusterer: str | None
@@ -88,17 +95,17 @@ class Case:
 
     @property
     def head_decides(self) -> bool:
-        """Whether labels_ are a trained network's and not "nearest centre"."""
-        return self.info.name in {"aecl", "rstc"}
+        """Whether labels_ come from a trained network and not from the nearest centre."""
+        return self.info.name in CONVERGED_SETTINGS
 
     @property
     def batch_decides(self) -> bool:
-        """Whether that network looks at the other texts of a training batch."""
+        """Whether that network attends to the other texts of a training batch."""
         return self.info.name == "aecl"
 
     @property
     def centers_are_trained(self) -> bool:
-        """Whether the centres were moved by training, away from the means of their texts."""
+        """Whether training moves the centres away from the means of their texts."""
         return self.info.name in {"deccrl", "uftc", "dec", "idec", "dcn", "self_train"}
 
     @property
@@ -113,17 +120,18 @@ class Case:
 
     @property
     def trains_network(self) -> bool:
-        """Whether something is trained behind fixed vectors."""
+        """Whether a network is trained on fixed vectors."""
         return self.info.name in NETWORKS
 
     @property
     def fast_training(self) -> TrainingConfig:
+        """The training configuration of :meth:`make`."""
         chosen: TrainingConfig = FAST_SETTINGS.get(self.info.name, {}).get("training", FAST_TRAINING)
         return chosen
 
     @property
     def is_linkage(self) -> bool:
-        """Whether labels_ are a partition of its own, which "nearest centre" only comes near to."""
+        """Whether labels_ are a partition that the nearest centres only approximate."""
         return self.clusterer in LINKAGES or self.info.name in OWN_PARTITIONS
 
     @property
@@ -131,8 +139,8 @@ class Case:
         """Whether fit and predict accept embeddings=."""
         return self.info.name in TAKE_VECTORS
 
-    def make(self, folder: Path, *, n_clusters: Any = K, **settings: Any) -> ClusteringMethod:
-        """The estimator, not fitted; ``folder`` is its encoder's, where it has one."""
+    def make(self, folder: Path, *, n_clusters: Any = K, converged: bool = False, **settings: Any) -> ClusteringMethod:
+        """Return the estimator, not fitted; ``folder`` is its encoder's, ``converged`` trains a head to the end."""
         chosen: dict[str, Any] = {"n_clusters": n_clusters}
         if self.clusterer is not None:
             chosen["clusterer"] = self.clusterer
@@ -141,6 +149,8 @@ class Case:
         if "training" in self.parameters:
             chosen["training"] = FAST_TRAINING
         chosen |= FAST_SETTINGS.get(self.info.name, {})
+        if converged:
+            chosen |= CONVERGED_SETTINGS.get(self.info.name, {})
         return self.info.load()(**{**chosen, **settings})
 
 
@@ -148,7 +158,7 @@ def _cases() -> list[Case]:
     cases = []
     for info in METHODS:
         if not info.available:
-            continue  # its own test says what is asked of who has not got the package
+            continue  # the method's own tests check the message about the missing package
         offers = "clusterer" in inspect.signature(info.load()).parameters
         clusterers = CLUSTERERS_OF_FROZEN if info.name == "frozen" else CLUSTERERS
         cases += [Case(info, name) for name in clusterers] if offers else [Case(info, None)]
@@ -156,7 +166,7 @@ def _cases() -> list[Case]:
 
 
 CASES = _cases()
-# One case a method, for what does not depend on the clustering.
+# One case per method, for what does not depend on the clustering.
 METHOD_CASES = [case for case in CASES if case.clusterer in (None, CLUSTERERS[0])]
 ENCODER_CASES = [case for case in METHOD_CASES if case.has_encoder]
 FOLDER_CASES = [case for case in ENCODER_CASES if case.folder_is_encoder]
@@ -164,17 +174,17 @@ TRAINED_CASES = [case for case in METHOD_CASES if case.info.trains_encoder]
 
 
 def dense(vectors: Any) -> NDArray[Any]:
-    """Dense or sparse vectors as an array."""
+    """Return dense or sparse vectors as an array."""
     from scipy import sparse
 
     return vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
 
 
 def training(**settings: Any) -> TrainingConfig:
-    """The fast training configuration with something changed."""
+    """Return the fast training configuration with ``settings`` changed."""
     return replace(FAST_TRAINING, **settings)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below ``folder``, to see whether anything was touched."""
+    """Return the content of every file below ``folder``, to compare before and after."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""Fixtures of the contract suite: each case is fitted and saved once."""
+"""Fixtures of the contract suite: each case is fitted and saved once per process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ import pytest
 
 from coterie.methods.base import ClusteringMethod
 
-from .cases import CASES, ENCODER_CASES, FOLDER_CASES, METHOD_CASES, ROWS, TRAINED_CASES, Case
+from .cases import CASES, CONVERGED_SETTINGS, ENCODER_CASES, FOLDER_CASES, METHOD_CASES, ROWS, TRAINED_CASES, Case
+
+# Fitted models by name of the case and whether its head was trained to the end.
+_FITTED: dict[tuple[str, bool], ClusteringMethod] = {}
+
+
+def fitted_once(case: Case, encoder: Path, *, converged: bool) -> ClusteringMethod:
+    """Return ``case`` fitted on ``ROWS``, the same object for every caller."""
+    key = (str(case), converged and case.info.name in CONVERGED_SETTINGS)
+    if key not in _FITTED:
+        _FITTED[key] = case.make(encoder, converged=converged).fit(ROWS)
+    return _FITTED[key]
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _one_thread() -> Iterator[None]:
-    """Models this small gain nothing from threads, and lose much where other work shares the cores."""
+    """Compute in one thread: tiny models are not faster with more, and much slower on busy cores."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -27,43 +38,62 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session", params=CASES, ids=str)
 def case(request: pytest.FixtureRequest) -> Case:
-    """Every method in every clustering."""
+    """Return every method in every clustering."""
     return request.param
 
 
 @pytest.fixture(scope="session", params=METHOD_CASES, ids=str)
 def method_case(request: pytest.FixtureRequest) -> Case:
-    """Every method once."""
+    """Return every method once."""
     return request.param
 
 
 @pytest.fixture(scope="session", params=ENCODER_CASES, ids=str)
 def encoder_case(request: pytest.FixtureRequest) -> Case:
-    """Every method with an encoder once."""
+    """Return every method with an encoder once."""
     return request.param
 
 
 @pytest.fixture(scope="session", params=FOLDER_CASES, ids=str)
 def folder_case(request: pytest.FixtureRequest) -> Case:
-    """Every method whose saved folder is the encoder of its vectors."""
+    """Return every method whose saved folder is the encoder of its vectors."""
     return request.param
 
 
 @pytest.fixture(scope="session", params=TRAINED_CASES, ids=str)
 def trained_case(request: pytest.FixtureRequest) -> Case:
-    """Every method that trains its encoder."""
+    """Return every method that trains its encoder."""
     return request.param
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def fitted(case: Case, tiny_encoder: Path) -> ClusteringMethod:
-    """The case fitted on ``ROWS``; tests look at it and leave it as it is."""
-    return case.make(tiny_encoder).fit(ROWS)
+    """Return the case fitted on ``ROWS``, a head trained to the end; tests only read it."""
+    return fitted_once(case, tiny_encoder, converged=True)
+
+
+@pytest.fixture
+def fitted_fast(case: Case, tiny_encoder: Path) -> ClusteringMethod:
+    """Return ``case.make(tiny_encoder)`` fitted on ``ROWS``; tests only read it."""
+    return fitted_once(case, tiny_encoder, converged=False)
+
+
+@pytest.fixture
+def method_fitted(method_case: Case, tiny_encoder: Path) -> ClusteringMethod:
+    """Return ``method_case.make(tiny_encoder)`` fitted on ``ROWS``; tests only read it."""
+    return fitted_once(method_case, tiny_encoder, converged=False)
 
 
 @pytest.fixture(scope="session")
-def saved(case: Case, fitted: ClusteringMethod, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that ``fitted`` was saved to; tests read it and leave it as it is."""
-    folder = tmp_path_factory.mktemp("saved") / str(case)
-    fitted.save_pretrained(folder)
+def saved_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that ``saved`` writes to, one folder per case."""
+    return tmp_path_factory.mktemp("saved")
+
+
+@pytest.fixture
+def saved(case: Case, fitted: ClusteringMethod, saved_folders: Path) -> Path:
+    """Return the folder that ``fitted`` was saved to; tests only read it."""
+    folder = saved_folders / str(case)
+    if not folder.exists():
+        fitted.save_pretrained(folder)
     return folder

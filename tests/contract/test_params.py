@@ -16,7 +16,7 @@ from coterie.errors import NotFittedError, SettingError
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.registry import METHODS
 
-from .cases import DISTINCT, METHOD_CASES, TRAINED_CASES, Case, training
+from .cases import DISTINCT, Case, training
 
 # Values that cannot work, for every parameter of any method.
 NONSENSE: dict[str, list[Any]] = {
@@ -135,19 +135,6 @@ TRAINING_NONSENSE: dict[str, list[Any]] = {
     "progress": ["sometimes", None],
 }
 
-BAD_SETTINGS = [
-    pytest.param(case, name, value, id=f"{case.info.name}-{name}={value!r}")
-    for case in METHOD_CASES
-    for name in case.parameters
-    for value in NONSENSE.get(name, [])
-]
-BAD_TRAINING = [
-    pytest.param(case, name, value, id=f"{case.info.name}-{name}={value!r}")
-    for case in TRAINED_CASES
-    for name, values in TRAINING_NONSENSE.items()
-    for value in values
-]
-
 
 def test_every_parameter_has_values_that_cannot_work() -> None:
     named = {name for info in METHODS for name in inspect.signature(info.load()).parameters}
@@ -161,21 +148,36 @@ def test_the_constructor_only_stores(method_case: Case) -> None:
     assert vars(model) == values
 
 
-@pytest.mark.parametrize(("case", "name", "value"), BAD_SETTINGS)
-def test_fit_refuses_values_that_cannot_work(tiny_encoder: Path, case: Case, name: str, value: Any) -> None:
-    model = case.make(tiny_encoder, **{name: value})
-    with pytest.raises(SettingError, match=name) as caught:
+def _accepted(model: ClusteringMethod, name: str) -> bool:
+    """Return whether ``fit`` does anything but refuse the setting by its name, in one line."""
+    try:
         model.fit(DISTINCT)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(NotFittedError):
-        model.predict(DISTINCT)
+    except SettingError as error:
+        return name not in str(error) or "\n" in str(error)
+    return True
 
 
-@pytest.mark.parametrize(("case", "name", "value"), BAD_TRAINING)
-def test_fit_refuses_training_that_cannot_work(tiny_encoder: Path, case: Case, name: str, value: Any) -> None:
-    model = case.make(tiny_encoder, training=training(**{name: value}))
-    with pytest.raises(SettingError, match=name):
-        model.fit(DISTINCT)
+def test_fit_refuses_values_that_cannot_work(method_case: Case, tiny_encoder: Path) -> None:
+    accepted = []
+    for name in method_case.parameters:
+        for value in NONSENSE[name]:
+            model = method_case.make(tiny_encoder, **{name: value})
+            if _accepted(model, name):
+                accepted.append(f"{name}={value!r}")
+            else:
+                with pytest.raises(NotFittedError):
+                    model.predict(DISTINCT)
+    assert accepted == []
+
+
+def test_fit_refuses_training_that_cannot_work(trained_case: Case, tiny_encoder: Path) -> None:
+    accepted = [
+        f"{name}={value!r}"
+        for name, values in TRAINING_NONSENSE.items()
+        for value in values
+        if _accepted(trained_case.make(tiny_encoder, training=training(**{name: value})), name)
+    ]
+    assert accepted == []
 
 
 def test_training_without_any_cap_is_refused(trained_case: Case, tiny_encoder: Path) -> None:

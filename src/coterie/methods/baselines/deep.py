@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,7 +53,6 @@ class Pretrained:
     trainer: VectorTrainer
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NetworkMethod(FeatureMethod):
     """A stacked auto-encoder over fixed vectors; ``transform`` gives its latent vectors.
 
@@ -61,11 +60,11 @@ class NetworkMethod(FeatureMethod):
     has a latent vector of zeros.
     """
 
-    layers: str = "500-500-2000-10"
-    pretrain_steps: int = 200
-    batch_size: int = 256
+    layers: str
+    pretrain_steps: int
+    batch_size: int
 
-    network_: StackedAutoEncoder = field(init=False)
+    network_: StackedAutoEncoder
 
     _start: ClassVar[str] = "k-means on the pretrained network"
     # Restarts of the first k-means.
@@ -163,14 +162,13 @@ class NetworkMethod(FeatureMethod):
         self.network_ = StackedAutoEncoder.from_arrays(own).to(resolve_device(device))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class CentreMethod(NetworkMethod):
     """Centres among the latent vectors that are trained with the network, until the labels stay as they are."""
 
     max_steps: int
     learning_rate: float
-    update_interval: int = 140
-    tolerance: float = 0.001
+    update_interval: int
+    tolerance: float
 
     def _check_settings(self) -> None:
         super()._check_settings()

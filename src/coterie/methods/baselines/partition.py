@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,11 +20,10 @@ CLUSTERERS = ("kmeans", "spherical", *LINKAGES, "umap")
 UMAP_DIMENSIONS = 5
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class PartitionMixin(ClusteringMethod):
     """Adds the parameter ``clusterer`` and the clustering step."""
 
-    clusterer: str = "kmeans"
+    clusterer: str
     _clusterers: ClassVar[tuple[str, ...]] = CLUSTERERS
 
     def _check_settings(self) -> None:
