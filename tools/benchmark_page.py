@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 import yaml
 
-from coterie.benchmark.drawing import COST_SET
-from coterie.benchmark.figures import FigureData, FigureSpec, all_figures, draw_figure
-from coterie.benchmark.marks import p_values
-from coterie.benchmark.published import Published, published_figures
-from coterie.benchmark.rendering import LEGEND, as_markdown
-from coterie.benchmark.rows import ROWS, Row, find_row
+from coterie.benchmark.catalogue import all_figures, all_tables, find_row, published_figures
+from coterie.benchmark.figures import FigureData, draw_figure
+from coterie.benchmark.matplotlib_plots import COST_SET
+from coterie.benchmark.published import Published
+from coterie.benchmark.rows import ROWS, Row
 from coterie.benchmark.sets import EIGHT_SHORT, find_set
+from coterie.benchmark.significance_marks import p_values
+from coterie.benchmark.specs import FINAL, TRAINED, FigureSpec
 from coterie.benchmark.store import Store
-from coterie.benchmark.tables import FINAL, TRAINED, all_tables, build_table
+from coterie.benchmark.table_formats import LEGEND, as_markdown
+from coterie.benchmark.tables import build_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, FIGURES = ROOT / "docs" / "BENCHMARKS.md", ROOT / "docs" / "figures"

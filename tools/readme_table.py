@@ -14,10 +14,11 @@ import statistics
 import sys
 from pathlib import Path
 
-from coterie.benchmark.rows import find_row
+from coterie.benchmark.catalogue import find_row
+from coterie.benchmark.cell_runs import existing_runs
 from coterie.benchmark.sets import EIGHT_SHORT, find_set
+from coterie.benchmark.specs import FINAL, TRAINED
 from coterie.benchmark.store import Store
-from coterie.benchmark.tables import FINAL, TRAINED, found_runs
 from coterie.methods.registry import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,7 +41,7 @@ def figures() -> str:
     paper = gpu["summary"]["paper"]
     cpu = json.loads((RESULTS / "speed" / "sccl_cpu.json").read_text(encoding="utf-8"))
     speed = json.loads((RESULTS / "speed" / "training.json").read_text(encoding="utf-8"))
-    default = found_runs(find_row("sccl"), "stackoverflow", STORE.records())
+    default = existing_runs(find_row("sccl"), "stackoverflow", STORE.records())
     lines = [
         "| StackOverflow titles, 20 clusters, all-MiniLM-L6-v2 | ACC before | ACC after | NMI before | NMI after |",
         "|---|---|---|---|---|",
@@ -81,7 +82,7 @@ def papers() -> str:
         "|---|---|" + "---|" * len(EIGHT_SHORT),
     ]
     for name in SHOWN:
-        runs = [found_runs(find_row(name), dataset, records) for dataset in EIGHT_SHORT]
+        runs = [existing_runs(find_row(name), dataset, records) for dataset in EIGHT_SHORT]
         cells = []
         for each in runs:
             values = [run["scores"][FINAL]["accuracy"] for run in each]

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import coterie.benchmark.marks as marks
-from coterie.benchmark.found import found_table
-from coterie.benchmark.marks import p_values
+import coterie.benchmark.significance_marks as marks
+from coterie.benchmark.catalogue import find_row, find_rows, find_table, published_figures
+from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.partitions import write_partitions
-from coterie.benchmark.published import published_figures
-from coterie.benchmark.rendering import as_csv, as_html, as_markdown
-from coterie.benchmark.rows import COMMON, PROTOCOL, ROWS, Row, find_row, find_rows
+from coterie.benchmark.rows import COMMON, PROTOCOL, ROWS, Row
 from coterie.benchmark.sets import SETS, Loaded, find_set
-from coterie.benchmark.source import source_digest
+from coterie.benchmark.significance_marks import p_values
+from coterie.benchmark.source_digest import source_digest
+from coterie.benchmark.specs import TableSpec
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import TABLES, TableSpec, build_table, find_table
+from coterie.benchmark.table_formats import as_csv, as_html, as_markdown
+from coterie.benchmark.tables import build_table, found_table
 from coterie.errors import InputError, SettingError
 from coterie.methods.building import build_method
 from coterie.methods.registry import METHODS
@@ -102,7 +103,7 @@ def test_the_three_forms_tell_the_same(tmp_path: Path) -> None:
 
 def test_a_row_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     absent = Row("absent", "Absent", "frozen", missing="no weights")
-    monkeypatch.setattr("coterie.benchmark.rows.ROWS", (*ROWS, absent))
+    monkeypatch.setattr("coterie.benchmark.catalogue.ROWS", (*ROWS, absent))
     spec = TableSpec("x", "x", ("tweet",), ("accuracy",), (), ("absent", "tfidf", "bow"))
     assert "No run of this table yet" in as_markdown(build_table(spec, Store(tmp_path)))
     _stored(tmp_path, "tfidf", 0, 50.0)
@@ -178,7 +179,7 @@ def test_every_method_has_a_row_and_every_table_its_sets() -> None:
     assert {row.method for row in ROWS} == {info.name for info in METHODS}
     names = [row.name for row in ROWS]
     assert len(set(names)) == len(names)
-    for spec in TABLES:
+    for spec in require_paper_definitions().package.main.TABLES:
         assert set(spec.sets) <= {each.name for each in SETS if not each.tuning}
         assert set(spec.rows) <= set(names)
     with pytest.raises(SettingError, match="no table '9'"):
@@ -193,7 +194,7 @@ def test_rows_are_found_by_name() -> None:
 
 
 def test_the_digest_follows_the_code_a_method_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import coterie.benchmark.source as source
+    import coterie.benchmark.source_digest as source
 
     (tmp_path / "own.py").write_text("def f():\n    from coterie.deep import x\n", encoding="utf-8")
     (tmp_path / "deep.py").write_text("x = 1\n", encoding="utf-8")

@@ -9,12 +9,14 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from coterie.benchmark.drawing import bars, curves, maps, over_setting
-from coterie.benchmark.figures import FigureData, FigureSpec, all_figures, draw_figure, figure_jobs, find_figure
-from coterie.benchmark.rows import PROTOCOL, find_row
+from coterie.benchmark.catalogue import all_figures, all_tables, find_figure, find_row
+from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.matplotlib_plots import bars, curves, maps, over_setting
+from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.sets import find_set
+from coterie.benchmark.specs import FigureSpec
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import all_tables, table_jobs
+from coterie.benchmark.tables import table_jobs
 from coterie.cli.main import app
 from coterie.errors import InputError, SettingError
 
@@ -153,7 +155,7 @@ def test_jobs_of_tables_and_figures() -> None:
     traced = FigureSpec("y", "y", ("sccl",), ("tweet",), bars, traced=True)
     assert [job.trace for job in figure_jobs(traced, (0, 1))] == [True, False]
     wrong_k = next(spec for spec in all_tables() if spec.name == "5-k")
-    assert {job.chosen.name for job in table_jobs(wrong_k, (0,))} == set(wrong_k.sets)
+    assert {job.dataset.name for job in table_jobs(wrong_k, (0,))} == set(wrong_k.sets)
 
 
 def test_commands(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 from coterie.benchmark import published
-from coterie.benchmark.published import Published, best_published, published_figures
+from coterie.benchmark.catalogue import best_published, published_figures
+from coterie.benchmark.paper_definitions import PAPERS_FOLDER, PUBLISHED_FILE
+from coterie.benchmark.published import Published
 from coterie.datasets.cards import list_datasets
 from coterie.errors import InputError, SettingError
 from coterie.methods.registry import METHODS
@@ -239,7 +241,7 @@ def test_read_once_and_frozen() -> None:
 
 
 def test_only_known_keys() -> None:
-    tables = tomllib.loads(published.FIGURES_FILE.read_text(encoding="utf-8"))["table"]
+    tables = tomllib.loads((ROOT / PAPERS_FOLDER / PUBLISHED_FILE).read_text(encoding="utf-8"))["table"]
     for table in tables:
         assert set(table) <= {"paper", "table", "backbone", "columns", "rows", "remarks"}
         names = {name for column in table["columns"] for name in column.split()}
@@ -260,7 +262,7 @@ def test_deviations_and_rows_of_the_wrong_length() -> None:
 
 def test_nothing_heavy_is_imported() -> None:
     code = (
-        "import sys; from coterie.benchmark.published import published_figures; published_figures(); "
+        "import sys; from coterie.benchmark.catalogue import published_figures; published_figures(); "
         "print(*[name for name in ('numpy', 'torch', 'sklearn', 'scipy', 'pandas') if name in sys.modules])"
     )
     command = [sys.executable, "-c", code]

@@ -18,7 +18,6 @@ from coterie.benchmark.runner import Outcome, run_jobs
 from coterie.benchmark.sets import Loaded, Question, find_set, load_set
 from coterie.benchmark.store import Job, Store
 from coterie.benchmark.traces import at_stage, ranking_measures, save_trace, trace_of
-from coterie.cli.benchmark import _line
 from coterie.text.corpus import as_corpus
 from coterie.training.history import Snapshot
 
@@ -75,7 +74,7 @@ def _run(folder: Path, row: Row, data: Loaded, monkeypatch: pytest.MonkeyPatch) 
     told: list[Outcome] = []
     monkeypatch.setattr(runner, "load_set", lambda _: data)
     job = Job(row, RANKED, 0)
-    run_jobs([job], Store(folder), device="cpu", tell=told.append)
+    run_jobs([job], Store(folder), device="cpu", on_outcome=told.append)
     return Store(folder), told, job
 
 
@@ -97,7 +96,7 @@ def test_relevance_cannot_reach_a_fit(tmp_path: Path, tiny_encoder: Path, monkey
     ends = {"frozen": trace["snapshots"][0], "final": trace["snapshots"][-1]}
     for answer, moment in ends.items():
         assert record["scores"][answer] == {"map": moment["map"], "mrr": moment["mrr"]}
-    assert "MAP" in _line(told[0]) and "MRR" in _line(told[0])
+    assert "MAP" in told[0].description and "MRR" in told[0].description
     assert store.assignment_file(job.name).read_bytes() == other.assignment_file(job.name).read_bytes()
     assert other.read(job.name)["scores"]["final"] != record["scores"]["final"]
 

@@ -20,8 +20,9 @@ from coterie.benchmark.reclustering import TITLES, recluster
 from coterie.benchmark.rows import ROWS, Row
 from coterie.benchmark.runner import expected_seconds, run_jobs
 from coterie.benchmark.sets import find_set, load_set
+from coterie.benchmark.specs import TableSpec
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import TableSpec, build_table
+from coterie.benchmark.tables import build_table
 from coterie.methods.baselines.idec import IDEC
 from coterie.metrics.external.scores import ari
 from coterie.text.corpus import Corpus, as_corpus
@@ -128,7 +129,7 @@ def test_other_clusterings_make_another_run() -> None:
 
 def test_a_clustering_that_was_left_out_is_a_gap_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = Row("twice", "Twice", "tfidf", reclustered=("kmeans", "umap"))
-    monkeypatch.setattr("coterie.benchmark.rows.ROWS", (*ROWS, row))
+    monkeypatch.setattr("coterie.benchmark.catalogue.ROWS", (*ROWS, row))
     store = Store(tmp_path)
     for dataset, answers in (("tweet", ("on_kmeans", "on_umap")), ("agnews", ("on_kmeans",))):
         scores = {answer: {"accuracy": 50.0} for answer in answers}

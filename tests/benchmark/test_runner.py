@@ -30,7 +30,7 @@ BROKEN = Row("broken", "Broken", "bow", {"max_features": -1})
 def _run(folder: Path, *jobs: Job, **options: Any) -> tuple[Store, list[Outcome], list[Job]]:
     told: list[Outcome] = []
     store = Store(folder)
-    left = run_jobs(jobs, store, device="cpu", tell=told.append, **options)
+    left = run_jobs(jobs, store, device="cpu", on_outcome=told.append, **options)
     return store, told, left
 
 

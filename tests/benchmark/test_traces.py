@@ -91,18 +91,18 @@ def test_a_run_with_a_trace(tmp_path: Path, tiny_encoder: Path) -> None:
     job = Job(Row("trained", "Trained", "sccl", settings), find_set("support"), 0, trace=True)
     store = Store(tmp_path)
     told: list[Any] = []
-    assert run_jobs([job], store, device="cpu", tell=told.append) == []
+    assert run_jobs([job], store, device="cpu", on_outcome=told.append) == []
     assert told[0].error == ""
     assert store.has(job)
     trace, record = store.read_trace(job.name), store.read(job.name)
     assert len(trace["snapshots"]) == len(record["snapshots"]) == 3  # the start and two epochs
     assert len(record["curve"]) == 3
     assert record["curve"][0]["accuracy"] == pytest.approx(record["scores"]["frozen"]["accuracy"], abs=0.001)
-    assert len(load_set(job.chosen).texts) < SAMPLE  # so that the trace is of all texts
+    assert len(load_set(job.dataset).texts) < SAMPLE  # so that the trace is of all texts
     assert trace["snapshots"][-1]["accuracy"] == pytest.approx(record["curve"][-1]["accuracy"], abs=0.001)
     assert not list(tmp_path.rglob("*.trace.safetensors"))
     store.trace_file(job.name).unlink()
-    assert not store.has(job) and store.has(Job(job.row, job.chosen, 0))
+    assert not store.has(job) and store.has(Job(job.row, job.dataset, 0))
 
 
 def test_nothing_moves_where_nothing_is_trained(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from command_line import done, refusal
 
-from coterie.benchmark.rows import PROTOCOL, find_row
+from coterie.benchmark.catalogue import find_row
+from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.sets import find_set
 from coterie.benchmark.store import Job, Store
 

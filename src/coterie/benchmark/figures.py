@@ -6,22 +6,19 @@ They are drawn from the results alone; ``coterie benchmark run --figure sccl-3``
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coterie.benchmark.drawing import quality_against_cost
-from coterie.benchmark.rows import find_row
-from coterie.benchmark.sets import EIGHT_SHORT, find_set
+from coterie.benchmark.catalogue import find_row
+from coterie.benchmark.cell_runs import existing_runs, run_names, values_of
+from coterie.benchmark.sets import find_set
+from coterie.benchmark.specs import FINAL, FigureSpec
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import FINAL, FROZEN, TRAINED, found_runs, run_names, values_of
-from coterie.errors import InputError, SettingError, require_extra
+from coterie.errors import InputError, require_extra
 from coterie.methods.registry import find_method
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Seeds of a run whose embeddings are followed: a map shows one.
 TRACED_SEEDS = (0,)
@@ -41,7 +38,7 @@ class FigureData:
 
     def runs(self, row: str, dataset: str) -> list[dict[str, Any]]:
         """The records of a row on a set, seed by seed."""
-        return found_runs(find_row(row), dataset, self._records)
+        return existing_runs(find_row(row), dataset, self._records)
 
     def scores(self, row: str, dataset: str, measure: str, answer: str = FINAL) -> list[float]:
         """Of all seeds that are there."""
@@ -77,43 +74,6 @@ class FigureData:
         return find_row(row).missing
 
 
-@dataclass(frozen=True)
-class FigureSpec:
-    """A figure.
-
-    Attributes
-    ----------
-    name:
-        As ``coterie benchmark figure`` takes it: the paper and the number of its figure, for most.
-    title:
-        What it shows.
-    rows, sets:
-        The runs it stands on.
-    draw:
-        Draws it from the data into an empty figure.
-    traced:
-        Whether it needs to know how embeddings moved.
-    """
-
-    name: str
-    title: str
-    rows: tuple[str, ...]
-    sets: tuple[str, ...]
-    draw: Callable[[FigureData, Figure], None] = field(repr=False)
-    traced: bool = False
-
-
-FIGURES: tuple[FigureSpec, ...] = (
-    FigureSpec(
-        "cost",
-        "Quality on eight short-text sets against the cost of one of them",
-        (FROZEN, "tfidf", "frozen-ward", "umap-kmeans", "dec-embedding", "idec-embedding", "rstc", "tsdae", *TRAINED),
-        EIGHT_SHORT,
-        quality_against_cost,
-    ),
-)
-
-
 def draw_figure(spec: FigureSpec, store: Store, path: Path) -> None:
     """Draw into ``path``; its ending says in which form."""
     matplotlib = require_extra("matplotlib", "plot")
@@ -143,18 +103,3 @@ def figure_jobs(spec: FigureSpec, seeds: Sequence[int]) -> list[Job]:
         for seed, row in wanted
         for name in spec.sets
     ]
-
-
-def all_figures() -> tuple[FigureSpec, ...]:
-    """Ours, and those of the papers."""
-    from coterie.benchmark.papers import PAPERS
-
-    return (*FIGURES, *(spec for paper in PAPERS for spec in paper.FIGURES))
-
-
-def find_figure(name: str) -> FigureSpec:
-    """The figure called ``name``."""
-    for spec in all_figures():
-        if spec.name == name:
-            return spec
-    raise SettingError(f"there is no figure {name!r}; there are: {', '.join(spec.name for spec in all_figures())}")

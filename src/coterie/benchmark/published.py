@@ -1,26 +1,24 @@
-"""What the papers print: every figure of their tables of results, with where it stands and what to know about it.
+"""What the papers print: every figure of their tables of results, with its place and what to know about it.
 
-The figures themselves stand in ``published.toml`` beside this file. They are of other encoders than the benchmark's,
-and some of other texts (the remarks say which): columns to stand beside measured ones, never among them.
+``benchmarks/papers/published.toml`` has the figures. They are of other encoders than the benchmark's, and some of other
+texts (the remarks say which): they are printed beside measured figures, never among them.
 """
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.errors import InputError, SettingError
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FIGURES_FILE = Path(__file__).with_name("published.toml")
 RANKED_METRICS = ("accuracy", "nmi", "purity")
 """The measures of which a higher value is a better clustering."""
-# A dash in the paper, and a figure that the text of the paper does not give back.
+# A dash in the paper, and a figure that is illegible in the text of the paper.
 NO_FIGURE = ("-", "?")
 
 
@@ -62,24 +60,10 @@ class Published:
     doubtful: bool = False
 
 
-@cache
-def published_figures() -> tuple[Published, ...]:
-    """Every figure, paper by paper, in the order of the tables."""
-    tables: list[dict[str, Any]] = tomllib.loads(FIGURES_FILE.read_text(encoding="utf-8"))["table"]
+def read_published(file: Path) -> tuple[Published, ...]:
+    """Return every figure in the file, in its order."""
+    tables: list[dict[str, Any]] = tomllib.loads(file.read_text(encoding="utf-8"))["table"]
     return tuple(figure for table in tables for row in table["rows"] for figure in _figures(table, row))
-
-
-def best_published(dataset: str, metric: str) -> Published | None:
-    """The highest figure any of the papers prints for a data set, or ``None`` where there is none.
-
-    Doubtful figures are left out. Of equal ones the first printed wins. Encoders, and in some papers texts, differ:
-    read ``backbone`` and ``remark`` before calling anything better.
-    """
-    if metric not in RANKED_METRICS:
-        raise SettingError(f"metric={metric!r} has no best figure: use one of {', '.join(RANKED_METRICS)}")
-    asked = (dataset, metric)
-    candidates = [each for each in published_figures() if (each.dataset, each.metric) == asked and not each.doubtful]
-    return max(candidates, key=lambda figure: figure.value, default=None)
 
 
 def _figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[Published]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from coterie.benchmark.sets import BenchmarkSet
-from coterie.errors import SettingError
 from coterie.methods.registry import find_method
 
 # Results of different protocols are never mixed. Raise it when anything that all runs share changes.
@@ -76,12 +75,12 @@ class Row:
     def runs_here(self) -> bool:
         return self.installed and not self.missing
 
-    def settings_for(self, chosen: BenchmarkSet) -> dict[str, Any]:
-        """All that is set for a run on ``chosen``, of what the method knows."""
+    def settings_for(self, dataset: BenchmarkSet) -> dict[str, Any]:
+        """Return all settings of a run on ``dataset``, as far as the method has such parameters."""
         from coterie.methods.building import setting_defaults
 
         known = setting_defaults(find_method(self.method).load())
-        common = {**COMMON, "max_length": chosen.max_length}
+        common = {**COMMON, "max_length": dataset.max_length}
         return {**{name: value for name, value in common.items() if name in known}, **self.settings}
 
 
@@ -124,25 +123,3 @@ ROWS: tuple[Row, ...] = (
     Row("sccl", "SCCL", "sccl", published="sccl"),
     Row("auto", "Coterie", "auto"),
 )
-
-
-def all_rows() -> tuple[Row, ...]:
-    """The rows above, and those of the papers' own tables and figures."""
-    from coterie.benchmark.papers import PAPERS
-
-    return (*ROWS, *(row for paper in PAPERS for row in paper.ROWS))
-
-
-def find_row(name: str) -> Row:
-    """The row called ``name``."""
-    for row in all_rows():
-        if row.name == name:
-            return row
-    told = ", ".join(row.name for row in ROWS)
-    raise SettingError(f"the benchmark has no row {name!r}; it has: {told}, and those of the papers' own tables")
-
-
-def find_rows(names: Iterable[str]) -> list[Row]:
-    """The rows called so, each once; ``all`` for all of the main tables."""
-    wanted = [row for name in names for row in (ROWS if name == "all" else (find_row(name),))]
-    return list({row.name: row for row in wanted}.values())

@@ -16,11 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
+from coterie.benchmark.job_selection import JobSelection, missing_jobs
 from coterie.benchmark.partitions import ON
 from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.scoring import epochs_of, scores_of
 from coterie.benchmark.sets import Loaded, load_set
-from coterie.benchmark.source import source_digest
+from coterie.benchmark.source_digest import source_digest
+from coterie.benchmark.specs import MEASURE_TITLES
 from coterie.benchmark.store import Job, Store
 from coterie.benchmark.traces import ranking_scores, trace_of
 from coterie.encoders.device import usable_cores
@@ -42,6 +44,18 @@ class Outcome:
     record: dict[str, Any] | None
     error: str = ""
 
+    @property
+    def description(self) -> str:
+        """What became of it, in a line."""
+        where = f"{self.job.row.name:18s} {self.job.dataset.name:16s} seed {self.job.seed}"
+        if self.record is None:
+            return f"{where}  FAILED: {self.error}"
+        scores = self.record["scores"]
+        first, second = ("map", "mrr") if self.job.dataset.ranking else ("accuracy", "nmi")
+        start = "" if scores["frozen"] is None else f"  start {scores['frozen'][first]:5.1f}"
+        end = "".join(f"  {MEASURE_TITLES[name]} {scores['final'][name]:5.1f}" for name in (first, second))
+        return f"{where}  {self.record['seconds']['fit']:6.1f} s{start}{end}"
+
 
 @dataclass
 class _Worker:
@@ -57,6 +71,32 @@ class _Worker:
         return self.process.stdout
 
 
+def run_selection(
+    selection: JobSelection,
+    store: Store,
+    *,
+    at_once: int,
+    device: str,
+    time_budget: float | None,
+    echo: Callable[[str], object],
+    warn: Callable[[str], object],
+) -> int:
+    """Run what is missing of a selection and return how many runs failed; ``echo`` is called with lines of progress."""
+    wanted = selection.jobs(warn)
+    missing = missing_jobs(wanted, store)
+    echo(f"{len(wanted)} runs wanted, {len(wanted) - len(missing)} there already, {len(missing)} to do")
+    outcomes: list[Outcome] = []
+
+    def report(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        echo(f"[{len(outcomes)}/{len(missing)}] {outcome.description}")
+
+    left = run_jobs(missing, store, at_once=at_once, device=device, time_budget=time_budget, on_outcome=report)
+    if left:
+        echo(f"{len(left)} runs were not started: they would not end within {time_budget:.0f} s")
+    return sum(outcome.record is None for outcome in outcomes)
+
+
 def run_jobs(
     jobs: Iterable[Job],
     store: Store,
@@ -64,7 +104,7 @@ def run_jobs(
     at_once: int = 1,
     device: str = "auto",
     time_budget: float | None = None,
-    tell: Callable[[Outcome], object] = lambda _: None,
+    on_outcome: Callable[[Outcome], object] = lambda _: None,
 ) -> list[Job]:
     """Run what ``store`` does not have yet; the jobs that were not started for want of time.
 
@@ -74,7 +114,7 @@ def run_jobs(
     """
     waiting = [job for job in jobs if not store.has(job)]
     with tempfile.TemporaryDirectory(prefix="coterie-benchmark-") as folder:
-        return _Runner(store, Path(folder), device, tell, time_budget, at_once).run(waiting)
+        return _Runner(store, Path(folder), device, on_outcome, time_budget, at_once).run(waiting)
 
 
 @dataclass
@@ -82,7 +122,7 @@ class _Runner:
     store: Store
     folder: Path
     device: str
-    tell: Callable[[Outcome], object]
+    on_outcome: Callable[[Outcome], object]
     time_budget: float | None
     at_once: int
     began: float = field(default_factory=time.monotonic)
@@ -155,11 +195,11 @@ class _Runner:
     def _finish(self, worker: _Worker, line: str) -> None:
         job = worker.job
         if not line:
-            self.tell(Outcome(job, None, "its process ended without an answer (killed, or out of memory)"))
+            self.on_outcome(Outcome(job, None, "its process ended without an answer (killed, or out of memory)"))
             return
         answer = json.loads(line)
         if "error" in answer:
-            self.tell(Outcome(job, None, answer["error"]))
+            self.on_outcome(Outcome(job, None, answer["error"]))
             return
         traced, arrays = answer.pop("traced"), self._trace_arrays(job)
         record = self._record(job, answer)
@@ -167,10 +207,10 @@ class _Runner:
             trace = trace_of(arrays, traced, self._loaded(job))
             self.store.write_trace(job.name, trace)
             arrays.unlink()
-            if job.chosen.ranking:
+            if job.dataset.ranking:
                 record["scores"] = ranking_scores(trace)
         self.store.write(job.name, record)
-        self.tell(Outcome(job, record))
+        self.on_outcome(Outcome(job, record))
 
     def _record(self, job: Job, answer: dict[str, Any]) -> dict[str, Any]:
         data, assignments = self._loaded(job), self.store.assignments(job.name)
@@ -178,7 +218,7 @@ class _Runner:
         return {
             "row": job.row.name,
             "method": job.row.method,
-            "dataset": job.chosen.name,
+            "dataset": job.dataset.name,
             "seed": job.seed,
             "protocol": PROTOCOL,
             "settings": job.settings,
@@ -195,9 +235,9 @@ class _Runner:
         }
 
     def _loaded(self, job: Job) -> Loaded:
-        name = job.chosen.name
+        name = job.dataset.name
         if name not in self._sets:
-            self._sets[name] = load_set(job.chosen)
+            self._sets[name] = load_set(job.dataset)
         return self._sets[name]
 
     def _trace_arrays(self, job: Job) -> Path:
@@ -205,7 +245,7 @@ class _Runner:
 
     def _text_file(self, job: Job, data: Loaded) -> Path:
         """The texts alone: what a fitting process is given of a data set."""
-        path = self.folder / f"{job.chosen.name}.json"
+        path = self.folder / f"{job.dataset.name}.json"
         if not path.is_file():
             path.write_text(json.dumps({"texts": data.texts, "held_out": data.held_out}), encoding="utf-8")
         return path
@@ -214,7 +254,7 @@ class _Runner:
 def expected_seconds(job: Job, n_texts: int, store: Store) -> float:
     """The longest of the same row on the same set; else of the row, by the number of texts; else a guess."""
     like = [store.read(name) for name in store.names() if name.startswith(f"{job.row.name}.")]
-    same = [_seconds(run) for run in like if run["dataset"] == job.chosen.name]
+    same = [_seconds(run) for run in like if run["dataset"] == job.dataset.name]
     if same:
         return max(same)
     if like:

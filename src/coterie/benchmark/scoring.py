@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from coterie.benchmark.partitions import ON
-from coterie.benchmark.sets import Loaded
+from coterie.benchmark.sets import Loaded, find_set, load_set
+from coterie.benchmark.store import Store
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +47,31 @@ def scores_of(
         return {**found, "oracle": None}
     ends = [each for answer, each in found.items() if each is not None and answer in ANSWERS]
     return {**found, "oracle": max([*ends, *epochs], key=lambda each: each["accuracy"])}
+
+
+def score_again(store: Store, echo: Callable[[str], object]) -> None:
+    """Score the stored assignments of all runs and store what has changed; ``echo`` is called with a line about it."""
+    sets: dict[str, Loaded] = {}
+    changed = 0
+    for name, record in store.records().items():
+        dataset = record["dataset"]
+        if dataset not in sets:
+            sets[dataset] = load_set(find_set(dataset))
+        if sets[dataset].sha256 != record["data_sha256"]:
+            raise InputError(f"{name}: the texts of {dataset!r} here are not those of the run")
+        if sets[dataset].questions:
+            echo(f"{name}: ranked by embeddings, which are not stored; its scores stay")
+            continue
+        if not store.has_assignments(name):
+            echo(f"{name}: no assignments; its scores stay")
+            continue
+        scores = scores_of(sets[dataset], store.assignments(name))
+        if not store.epochs_file(name).is_file():
+            scores["oracle"] = record["scores"]["oracle"]  # computed from the epochs, and their curve stays as well
+        if scores != record["scores"]:
+            store.write(name, {**record, "scores": scores})
+            changed += 1
+    echo(f"{changed} of {len(store.names())} runs changed")
 
 
 def epochs_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> list[dict[str, float]]:

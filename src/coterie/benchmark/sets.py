@@ -166,30 +166,30 @@ class Loaded:
     questions: tuple[Question, ...] = ()
 
 
-def load_set(chosen: BenchmarkSet) -> Loaded:
-    """The rows of ``chosen`` that carry a label; all texts of a ranking set, each once."""
+def load_set(dataset: BenchmarkSet) -> Loaded:
+    """The rows of ``dataset`` that carry a label; all texts of a ranking set, each once."""
     import numpy as np
 
     from coterie.datasets.loading import load_dataset, load_table
 
-    if chosen.ranking is not None:
-        return _ranking(load_table(chosen.source), chosen.ranking)
-    data = load_dataset(chosen.source, split=chosen.split)
+    if dataset.ranking is not None:
+        return _ranking(load_table(dataset.source), dataset.ranking)
+    data = load_dataset(dataset.source, split=dataset.split)
     rows = [row for row, label in enumerate(data.labels) if label is not None]
-    if chosen.first_of_document is not None:
-        rows = _first_of_document(rows, data.extra["doc"], data.labels, chosen.first_of_document)
+    if dataset.first_of_document is not None:
+        rows = _first_of_document(rows, data.extra["doc"], data.labels, dataset.first_of_document)
     # The same rows for every method and seed.
     generator = np.random.default_rng(0)
-    if chosen.drawn is not None:
-        rows = sorted(generator.permutation(rows)[: chosen.drawn].tolist())
-    if chosen.imbalance != 1:
-        rows = _uneven(generator.permutation(rows).tolist(), data.labels, chosen.imbalance)
-    apart = sorted(generator.permutation(rows)[: round(chosen.held_out * len(rows))].tolist())
+    if dataset.drawn is not None:
+        rows = sorted(generator.permutation(rows)[: dataset.drawn].tolist())
+    if dataset.imbalance != 1:
+        rows = _uneven(generator.permutation(rows).tolist(), data.labels, dataset.imbalance)
+    apart = sorted(generator.permutation(rows)[: round(dataset.held_out * len(rows))].tolist())
     fitted = sorted(set(rows) - set(apart))
     return Loaded(
         tuple(data.texts[row] for row in fitted),
         tuple(str(data.labels[row]) for row in fitted),
-        max(2, round(chosen.clusters * len({data.labels[row] for row in fitted}))),
+        max(2, round(dataset.clusters * len({data.labels[row] for row in fitted}))),
         _digest([data.texts[row] for row in (*fitted, *apart)]),
         tuple(data.texts[row] for row in apart),
         tuple(str(data.labels[row]) for row in apart),

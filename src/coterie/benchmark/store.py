@@ -35,13 +35,13 @@ class Job:
     """One run: a row of the benchmark on a set with a seed; with ``trace``, how its embeddings moved is kept."""
 
     row: Row
-    chosen: BenchmarkSet
+    dataset: BenchmarkSet
     seed: int
     trace: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
-        return self.row.settings_for(self.chosen)
+        return self.row.settings_for(self.dataset)
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class Job:
         more = {"reclustered": self.row.reclustered} if self.row.reclustered else {}
         told = json.dumps({**self.settings, **more}, sort_keys=True, default=str)
         digest = hashlib.sha256(told.encode()).hexdigest()[:8]
-        return f"{self.row.name}.{self.chosen.name}.s{self.seed}.p{PROTOCOL}.{digest}"
+        return f"{self.row.name}.{self.dataset.name}.s{self.seed}.p{PROTOCOL}.{digest}"
 
 
 @dataclass(frozen=True)

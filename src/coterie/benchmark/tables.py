@@ -1,4 +1,4 @@
-"""Tables of results: measured beside reported, every cell with the command that runs it again."""
+"""Tables of results: measured beside published figures, every cell with the command that runs it again."""
 
 from __future__ import annotations
 
@@ -7,146 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.benchmark.catalogue import all_rows, all_tables, find_row, published_figures
+from coterie.benchmark.cell_runs import existing_runs, run_names, values_of
 from coterie.benchmark.partitions import ON
-from coterie.benchmark.published import Published, published_figures
-from coterie.benchmark.rows import ROWS, Row, find_row
-from coterie.benchmark.sets import EIGHT_SHORT, IMBALANCES, WRONG_K, find_set
+from coterie.benchmark.published import Published
+from coterie.benchmark.rows import Row
+from coterie.benchmark.sets import SETS, find_set
+from coterie.benchmark.specs import AT, FINAL, FROZEN, HELD_OUT, ORACLE, TableSpec
 from coterie.benchmark.store import Job, Store
-from coterie.errors import SettingError
 
-# Every method is measured against this row.
-FROZEN = "frozen-kmeans"
-# The five papers.
-TRAINED = ("sccl", "aecl", "deccrl", "clusterbert", "uftc")
-# The answer that is printed, and that for texts kept from the fit.
-FINAL, HELD_OUT = "final", "held_out"
-# Before the name of a stage whose end is shown.
-AT = "at_"
-ORACLE = "oracle"
+# The table of all runs in a folder, which needs no definition.
+FOUND, FOUND_TITLE = "found", "All runs of the folder"
 ANSWER_TITLES = {
     HELD_OUT: "texts held out",
     "head": "its head",
     "kmeans": "k-means on its embeddings",
     ORACLE: "best epoch by label (oracle)",
 }
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """What a table shows.
-
-    Attributes
-    ----------
-    name:
-        As ``coterie benchmark table`` takes it.
-    papers:
-        The tables it stands beside: paper and number.
-    answers:
-        Which partitions of a run are scored, each on a line of its own: ``final``, ``head``, ``kmeans``, ``held_out``,
-        or another clustering of the same embeddings (``on_umap``). ``at_start`` and ``at_hardening`` are moments of a
-        trace, the end of a stage, with the measures that a trace has.
-    remark:
-        Printed under it.
-    """
-
-    name: str
-    title: str
-    sets: tuple[str, ...]
-    measures: tuple[str, ...]
-    papers: tuple[tuple[str, int], ...] = ()
-    rows: tuple[str, ...] = tuple(row.name for row in ROWS)
-    answers: tuple[str, ...] = (FINAL,)
-    remark: str = ""
-
-    @property
-    def traced(self) -> bool:
-        """Whether it shows moments of traces."""
-        return any(answer.startswith(AT) for answer in self.answers)
-
-
-# Beside every table with these sets.
-SEEN = (
-    "The encoder was trained on titles from stackoverflow.com and of scientific papers: StackOverflow and Biomedical "
-    "are made of such titles."
-)
-TABLES: tuple[TableSpec, ...] = (
-    TableSpec(
-        "1",
-        "All methods on the eight short-text sets",
-        EIGHT_SHORT,
-        ("accuracy", "nmi", "ari"),
-        (("sccl", 1), ("aecl", 2), ("deccrl", 2)),
-        remark=SEEN,
-    ),
-    TableSpec(
-        "1-answers",
-        "Trained methods by each of their answers",
-        EIGHT_SHORT,
-        ("accuracy", "nmi"),
-        rows=(*TRAINED, "rstc"),
-        answers=("head", "kmeans", ORACLE),
-        remark="Table 1 has the answer that a method gives by itself: k-means for SCCL and ClusterBERT, the head for "
-        "the others. The oracle is the best epoch by label, which nobody without labels can choose.",
-    ),
-    TableSpec(
-        "2",
-        "The sets of ClusterBERT",
-        ("stackoverflow", "biomedical", "searchsnippets", "bbc_sentences", "googlenews_t", "agnews_raw32k"),
-        ("accuracy", "nmi", "ari"),
-        (("clusterbert", 2), ("clusterbert", 3)),
-        remark=f"{SEEN} The paper cut SearchSnippets into 20 clusters, where there are 8 classes, and has 41,700 texts "
-        "of Biomedical: its figures for these two are of another task.",
-    ),
-    TableSpec(
-        "2-split",
-        "DECCRL's way: learned on four fifths, scored on the fifth held out",
-        ("agnews-heldout", "stackoverflow-heldout", "biomedical-heldout", "searchsnippets-heldout"),
-        ("accuracy", "nmi"),
-        (("deccrl", 2),),
-        (FROZEN, *TRAINED),
-        (FINAL, HELD_OUT),
-        "The paper does not say which part its Table 2 scores; fitted on everything: table 1.",
-    ),
-    TableSpec(
-        "3",
-        "The sets of UFTC",
-        ("trec6", "dbpedia14", "yelp5_balanced"),
-        ("purity", "accuracy", "nmi", "ari"),
-        (("uftc", 1), ("uftc", 2)),
-    ),
-    TableSpec(
-        "5-k",
-        "The number of clusters given wrong",
-        tuple(f"{name}-k{share:g}" for name in ("stackoverflow", "searchsnippets") for share in WRONG_K),
-        ("nmi", "ari", "accuracy"),
-        rows=(FROZEN, "frozen-ward", *TRAINED),
-        remark="k0.5 is half the number of classes, k1.5 one and a half times. Accuracy matches a cluster with one "
-        "class at most, so it falls with the wrong number by itself; NMI and ARI say more here.",
-    ),
-    TableSpec(
-        "5-imbalance",
-        "Classes of uneven size, made from StackOverflow",
-        ("stackoverflow", *(f"stackoverflow-i{ratio}" for ratio in IMBALANCES)),
-        ("accuracy", "nmi", "ari"),
-        rows=(FROZEN, "frozen-ward", *TRAINED),
-        remark="i20: the largest class is twenty times the smallest, sizes fall evenly on a logarithmic scale.",
-    ),
-)
-
-
-def all_tables() -> tuple[TableSpec, ...]:
-    """The tables above, and those of single papers."""
-    from coterie.benchmark.papers import PAPERS
-
-    return (*TABLES, *(spec for paper in PAPERS for spec in paper.TABLES))
-
-
-def find_table(name: str) -> TableSpec:
-    """The table called ``name``."""
-    for spec in all_tables():
-        if spec.name == name:
-            return spec
-    raise SettingError(f"there is no table {name!r}; there are: {', '.join(spec.name for spec in all_tables())}")
 
 
 @dataclass(frozen=True)
@@ -246,14 +123,14 @@ class Table:
 
 
 def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str], float] | None = None) -> Table:
-    """``p_values`` are by row and set (see :mod:`coterie.benchmark.marks`)."""
+    """``p_values`` are by row and set (see :mod:`coterie.benchmark.significance_marks`)."""
     records = store.records()
     cells: dict[tuple[str, str, str], Cell] = {}
     lines = [Line(find_row(name), answer) for name in spec.rows for answer in spec.answers]
     for dataset in spec.sets:
-        frozen_runs = found_runs(find_row(FROZEN), dataset, records)
+        frozen_runs = existing_runs(find_row(FROZEN), dataset, records)
         for line in lines:
-            runs = found_runs(line.row, dataset, records)
+            runs = existing_runs(line.row, dataset, records)
             for measure in spec.measures:
                 marked = measure == "accuracy" and line.answer == FINAL  # what is compared
                 cells[line.key, dataset, measure] = Cell(
@@ -291,20 +168,12 @@ def table_jobs(spec: TableSpec, seeds: Sequence[int]) -> list[Job]:
     ]
 
 
-def found_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The runs of a row on a set with its present settings, seed by seed."""
-    return [records[name] for name in run_names(row, dataset) if name in records]
-
-
-def run_names(row: Row, dataset: str) -> list[str]:
-    """Of all its seeds, whether there are such runs or not."""
-    return [Job(row, find_set(dataset), seed).name for seed in row.seeds]
-
-
 def reported(line: Line, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:
     """What a paper prints for the line: its own paper first, then the others in their order."""
     row = line.row
     method = row.published
+    if not papers:
+        return None  # without a clone there are no published figures either
     if line.answer.startswith(ON) and line.answer != f"{ON}kmeans":
         method += "+" + line.answer.removeprefix(ON).replace("-", "+")  # as in sccl+umap+idec
     found = [
@@ -329,12 +198,6 @@ def _answer_title(answer: str) -> str:
     return TITLES[answer.removeprefix(ON)] if answer.startswith(ON) else ANSWER_TITLES[answer]
 
 
-def values_of(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> tuple[float, ...]:
-    """A measure of an answer of each run that has it."""
-    scores = [run["scores"].get(answer) for run in runs]
-    return tuple(each[measure] for each in scores if each is not None and measure in each)
-
-
 def _moments(store: Store, line: Line, dataset: str, measure: str) -> tuple[float, ...]:
     """What the traces of a row say about the end of a stage; cosines in percent, as all else in a table."""
     from coterie.benchmark.traces import at_stage
@@ -348,3 +211,21 @@ def _moments(store: Store, line: Line, dataset: str, measure: str) -> tuple[floa
 def _mean(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> float | None:
     values = values_of(runs, answer, measure)
     return statistics.mean(values) if values else None
+
+
+def table_names() -> list[tuple[str, str]]:
+    """Return the names and titles of all tables."""
+    return [*((spec.name, spec.title) for spec in all_tables()), (FOUND, FOUND_TITLE)]
+
+
+def found_table(store: Store) -> TableSpec:
+    """The rows and sets of which ``store`` has results."""
+    records = store.records().values()
+    rows, sets = {each["row"] for each in records}, {each["dataset"] for each in records}
+    return TableSpec(
+        FOUND,
+        FOUND_TITLE,
+        tuple(each.name for each in SETS if each.name in sets),
+        ("accuracy", "nmi", "ari"),
+        rows=tuple(row.name for row in all_rows() if row.name in rows),
+    )

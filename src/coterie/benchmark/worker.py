@@ -59,7 +59,7 @@ def _give_memory_back() -> None:
 
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
     """Fit and save the assignments; what is to be said about the run."""
-    from coterie.benchmark.augmented import augmented_cosines
+    from coterie.benchmark.augmentation_cosines import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
     from coterie.text.sampling import by_row, learned_places

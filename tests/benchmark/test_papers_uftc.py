@@ -11,16 +11,19 @@ from conftest import topic_texts
 from matplotlib.figure import Figure
 
 from coterie import UFTC, TrainingConfig
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs, find_figure
-from coterie.benchmark.papers import uftc
-from coterie.benchmark.rows import PROTOCOL, find_row
+from coterie.benchmark.catalogue import find_figure, find_row, find_table
+from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.paper_definitions import require_paper_definitions
+from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.sets import Loaded, find_set
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import build_table, find_table, table_jobs
+from coterie.benchmark.tables import build_table, table_jobs
 from coterie.benchmark.traces import save_trace, trace_of
 from coterie.errors import InputError
 from coterie.methods.building import build_method
 from coterie.text.corpus import as_corpus
+
+uftc = require_paper_definitions().package.uftc
 
 
 def _parameters(name: str) -> dict[str, Any]:

@@ -8,17 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs, find_figure
-from coterie.benchmark.marks import p_values
-from coterie.benchmark.papers.clusterbert import FIGURES, ROWS, SIX_SETS, STAGES, TABLES
+from coterie.benchmark.catalogue import find_figure, find_row, find_table
+from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.reclustering import TITLES
-from coterie.benchmark.rendering import as_csv, as_markdown
-from coterie.benchmark.rows import PROTOCOL, Row, find_row
+from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import find_set
+from coterie.benchmark.significance_marks import p_values
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import build_table, find_table, table_jobs
+from coterie.benchmark.table_formats import as_csv, as_markdown
+from coterie.benchmark.tables import build_table, table_jobs
 from coterie.errors import InputError
 from coterie.methods.building import build_method
+
+clusterbert = require_paper_definitions().package.clusterbert
+FIGURES = clusterbert.FIGURES
+ROWS = clusterbert.ROWS
+SIX_SETS = clusterbert.SIX_SETS
+STAGES = clusterbert.STAGES
+TABLES = clusterbert.TABLES
 
 matplotlib_figure = pytest.importorskip("matplotlib.figure")
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.drawing import COLORS, legend_below, maps, plain, style
-from coterie.benchmark.figures import FigureData, FigureSpec
+from coterie.benchmark.figures import FigureData
+from coterie.benchmark.matplotlib_plots import COLORS, legend_below, maps, plain, style
 from coterie.benchmark.partitions import ON
-from coterie.benchmark.rendering import MEASURES
 from coterie.benchmark.rows import ROWS as MAIN_ROWS
 from coterie.benchmark.rows import Row
 from coterie.benchmark.sets import find_set
-from coterie.benchmark.tables import AT, TableSpec
+from coterie.benchmark.specs import AT, MEASURE_TITLES, FigureSpec, TableSpec
 from coterie.benchmark.traces import RANKING_MEASURES, at_stage
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def _with_and_without_reconstruction(data: FigureData, figure: Figure) -> None:
                 points = _over_stages(measure, [data.trace(row, name) for name in sets])
                 kind = "with" if row == FULL else "without"
                 look = {**style(place), "linestyle": line, "color": COLORS[place]}
-                axes.plot(*points, **look, label=f"{MEASURES[measure]}, {kind} reconstruction")
+                axes.plot(*points, **look, label=f"{MEASURE_TITLES[measure]}, {kind} reconstruction")
         _label(axes, "percent")
         axes.set_title(words, fontsize=9)
         axes.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))

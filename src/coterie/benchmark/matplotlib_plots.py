@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from coterie.benchmark.rendering import MEASURES
 from coterie.benchmark.sets import find_set
+from coterie.benchmark.specs import MEASURE_TITLES
 from coterie.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _bars_of(data: FigureData, axes: Axes, measure: str, answer: str) -> None:
             label=data.title(row),
             error_kw={"elinewidth": 0.8},
         )
-    axes.set_ylabel(MEASURES.get(measure, measure))
+    axes.set_ylabel(MEASURE_TITLES.get(measure, measure))
     plain(axes)
 
 
@@ -84,7 +84,7 @@ def over_setting(
             if setting in logarithmic:
                 axes.set_xscale("log")
             axes.set_xlabel(setting)
-            axes.set_ylabel(MEASURES.get(measure, measure) if column == 0 else "")
+            axes.set_ylabel(MEASURE_TITLES.get(measure, measure) if column == 0 else "")
             plain(axes)
     legend_below(figure, grid[0][0])
 
@@ -113,7 +113,7 @@ def over_shared_setting(
         axes.set_xlabel(setting)
         axes.set_xticks(sorted({x for values in lines.values() for x in values.values()}))
         plain(axes)
-    panels[0].set_ylabel(MEASURES.get(measure, measure))
+    panels[0].set_ylabel(MEASURE_TITLES.get(measure, measure))
     legend_below(figure, panels[0], columns=2)
 
 

@@ -9,9 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from coterie import SCCL, BagOfWords
-from coterie.benchmark.augmented import BINS, augmented_cosines
-from coterie.benchmark.figures import FigureData, find_figure
-from coterie.benchmark.rows import PROTOCOL, find_row
+from coterie.benchmark.augmentation_cosines import BINS, augmented_cosines
+from coterie.benchmark.catalogue import find_figure, find_row
+from coterie.benchmark.figures import FigureData
+from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.sets import find_set
 from coterie.benchmark.store import Job, Store
 from coterie.text.augmentation.word_deletion import WordDeletion

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coterie.benchmark.rows import Row
-from coterie.benchmark.tables import FROZEN, TableSpec
+from coterie.benchmark.specs import FROZEN, TableSpec
 
 PARTS = (
     Row("auto-start-kmeans", "Coterie from plain k-means", "auto", {"start": "kmeans"}),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coterie.benchmark.augmented import BINS
-from coterie.benchmark.drawing import COLORS, bars, curves, legend_below, maps, over_shared_setting
-from coterie.benchmark.figures import FigureData, FigureSpec
+from coterie.benchmark.augmentation_cosines import BINS
+from coterie.benchmark.figures import FigureData
+from coterie.benchmark.matplotlib_plots import COLORS, bars, curves, legend_below, maps, over_shared_setting
 from coterie.benchmark.rows import Row
 from coterie.benchmark.sets import EIGHT_SHORT, find_set
-from coterie.benchmark.tables import FROZEN, TableSpec
+from coterie.benchmark.specs import FROZEN, FigureSpec, TableSpec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,17 +13,25 @@ import pytest
 from conftest import topic_texts
 
 from coterie import AECL
-from coterie.benchmark.figures import FigureData, FigureSpec, draw_figure, figure_jobs, find_figure
-from coterie.benchmark.papers.aecl import FIGURES, MAIN, ROWS, TABLES
-from coterie.benchmark.rows import PROTOCOL, Row, find_row
+from coterie.benchmark.catalogue import find_figure, find_row, find_table
+from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.paper_definitions import require_paper_definitions
+from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import find_set
+from coterie.benchmark.specs import FigureSpec
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import build_table, find_table, table_jobs
+from coterie.benchmark.tables import build_table, table_jobs
 from coterie.errors import InputError
 from coterie.methods.building import build_method
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402 (after the check)
+
+aecl = require_paper_definitions().package.aecl
+FIGURES = aecl.FIGURES
+MAIN = aecl.MAIN
+ROWS = aecl.ROWS
+TABLES = aecl.TABLES
 
 EPOCHS = 50
 # What the paper removes or replaces, in the words of the method.
@@ -159,7 +167,7 @@ def _filled(folder: Path, spec: FigureSpec, seeds: tuple[int, ...] = (0, 1)) -> 
     """A store with runs of all jobs of a figure: the second seed is two better, and stops earlier."""
     store = Store(folder)
     for job in figure_jobs(spec, seeds):
-        level, dataset = 100 * _level(job.row.name), job.chosen.name
+        level, dataset = 100 * _level(job.row.name), job.dataset.name
         curve = [{"accuracy": level + 2 * job.seed + epoch, "nmi": 0.0} for epoch in range(21 - 10 * job.seed)]
         scores = {"accuracy": level + 2 * job.seed, "nmi": level + 30}
         if job.trace:
@@ -237,7 +245,7 @@ def test_a_panel_a_set_of_the_eight(tmp_path: Path) -> None:
 
 
 def test_a_panel_that_is_not_needed_is_blank(tmp_path: Path) -> None:
-    from coterie.benchmark.drawing import epoch_curves
+    from coterie.benchmark.matplotlib_plots import epoch_curves
 
     spec = find_figure("aecl-6")
     data = FigureData(_filled(tmp_path, spec, (0,)).store, spec.rows, spec.sets[:3])
@@ -282,7 +290,7 @@ def test_the_legend_is_not_cut(spec: FigureSpec, tmp_path: Path) -> None:
 
 
 def test_curves_of_a_trace_that_leaves_epochs_out(tmp_path: Path) -> None:
-    from coterie.benchmark.drawing import curves
+    from coterie.benchmark.matplotlib_plots import curves
 
     name = _write(Store(tmp_path), MAIN, "tweet", 0, {"accuracy": 50.0})
     snapshots = [

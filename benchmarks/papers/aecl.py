@@ -7,11 +7,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from coterie.benchmark.drawing import epoch_curves, maps, over_setting
-from coterie.benchmark.figures import FigureSpec
+from coterie.benchmark.matplotlib_plots import epoch_curves, maps, over_setting
 from coterie.benchmark.rows import Row
 from coterie.benchmark.sets import EIGHT_SHORT
-from coterie.benchmark.tables import TableSpec
+from coterie.benchmark.specs import FigureSpec, TableSpec
 
 MAIN = "aecl"
 ABLATED = ("searchsnippets", "stackoverflow")

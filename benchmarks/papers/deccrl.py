@@ -1,13 +1,12 @@
-"""DECCRL: what its paper shows beside the main table. Its Table 4: see :mod:`coterie.benchmark.topics`."""
+"""DECCRL: what its paper shows beside the main table. Its Table 4: see :mod:`coterie.benchmark.run_description`."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from coterie.benchmark.drawing import curves, maps, over_setting
-from coterie.benchmark.figures import FigureSpec
+from coterie.benchmark.matplotlib_plots import curves, maps, over_setting
 from coterie.benchmark.rows import Row
-from coterie.benchmark.tables import FROZEN, TableSpec
+from coterie.benchmark.specs import FROZEN, FigureSpec, TableSpec
 
 SETS = ("agnews", "stackoverflow", "biomedical")
 # What guides the clusters' representations: nothing, the latent vectors, topics.

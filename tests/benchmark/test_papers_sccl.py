@@ -11,18 +11,21 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from coterie.benchmark.drawing import COLORS
-from coterie.benchmark.figures import FigureData, FigureSpec, draw_figure, figure_jobs, find_figure
-from coterie.benchmark.papers import sccl
-from coterie.benchmark.published import published_figures
-from coterie.benchmark.rows import PROTOCOL, Row, find_row
+from coterie.benchmark.catalogue import find_figure, find_row, find_table, published_figures
+from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.matplotlib_plots import COLORS
+from coterie.benchmark.paper_definitions import require_paper_definitions
+from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import EIGHT_SHORT, find_set
+from coterie.benchmark.specs import FigureSpec
 from coterie.benchmark.store import Store
-from coterie.benchmark.tables import build_table, find_table, table_jobs
+from coterie.benchmark.tables import build_table, table_jobs
 from coterie.benchmark.traces import measures
 from coterie.errors import InputError
 from coterie.methods.building import build_method
 from coterie.text.augmentation.composition import Composition
+
+sccl = require_paper_definitions().package.sccl
 
 # What a view is made by, by the name of the row without its strength.
 CHAINS = {
@@ -142,7 +145,7 @@ def drawn(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[FigureSpec, S
     spec = find_figure(request.param)
     store = Store(tmp_path)
     for job in figure_jobs(spec, (0, 1)):
-        accuracy = _accuracy(job.row.name, job.chosen.name, job.seed)
+        accuracy = _accuracy(job.row.name, job.dataset.name, job.seed)
         scores = {"final": {"accuracy": accuracy, "nmi": accuracy - 20}}
         if job.trace:
             store.write_trace(job.name, _trace(job.row.name))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coterie.benchmark.drawing import maps
-from coterie.benchmark.figures import FigureData, FigureSpec
+from coterie.benchmark.figures import FigureData
+from coterie.benchmark.matplotlib_plots import maps
 from coterie.benchmark.rows import Row
-from coterie.benchmark.tables import FROZEN, TableSpec
+from coterie.benchmark.specs import FROZEN, FigureSpec, TableSpec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

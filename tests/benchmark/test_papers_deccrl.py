@@ -12,17 +12,24 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from coterie.benchmark.figures import FigureData, FigureSpec, draw_figure, figure_jobs, find_figure
-from coterie.benchmark.papers.deccrl import FIGURES, ROWS, TABLES
-from coterie.benchmark.rendering import as_markdown
-from coterie.benchmark.rows import PROTOCOL, Row, find_row
+from coterie.benchmark.catalogue import find_figure, find_row, find_table
+from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.paper_definitions import require_paper_definitions
+from coterie.benchmark.rows import PROTOCOL, Row
+from coterie.benchmark.run_description import topics_as_markdown
 from coterie.benchmark.runner import run_jobs
 from coterie.benchmark.sets import find_set
+from coterie.benchmark.specs import FigureSpec
 from coterie.benchmark.store import Job, Store
-from coterie.benchmark.tables import build_table, find_table, table_jobs
-from coterie.benchmark.topics import topics_as_markdown
+from coterie.benchmark.table_formats import as_markdown
+from coterie.benchmark.tables import build_table, table_jobs
 from coterie.errors import InputError
 from coterie.methods.building import build_method
+
+deccrl = require_paper_definitions().package.deccrl
+FIGURES = deccrl.FIGURES
+ROWS = deccrl.ROWS
+TABLES = deccrl.TABLES
 
 SUPPORT = find_set("support")
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coterie.benchmark.rows import find_row
+from coterie.benchmark.catalogue import find_row
+from coterie.benchmark.cell_runs import run_names
 from coterie.benchmark.sets import find_set, load_set
+from coterie.benchmark.specs import FINAL, FROZEN, TableSpec
 from coterie.benchmark.store import Store
-from coterie.benchmark.tables import FINAL, FROZEN, TableSpec, run_names
 from coterie.files import whole_file
 
 

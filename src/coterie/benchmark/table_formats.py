@@ -7,20 +7,15 @@ import html
 import io
 from collections.abc import Callable
 
-from coterie.benchmark.found import FOUND
+from coterie.benchmark.catalogue import find_table
 from coterie.benchmark.sets import find_set
-from coterie.benchmark.tables import Cell, Table
+from coterie.benchmark.significance_marks import p_values
+from coterie.benchmark.specs import MEASURE_TITLES
+from coterie.benchmark.store import Store
+from coterie.benchmark.tables import FOUND, Cell, Table, build_table, found_table
+from coterie.checks import check_choice
+from coterie.errors import InputError
 
-MEASURES = {
-    "accuracy": "ACC",
-    "nmi": "NMI",
-    "ari": "ARI",
-    "purity": "purity",
-    "map": "MAP",
-    "mrr": "MRR",
-    "cosine_same": "cosine × 100, two texts of one class",
-    "cosine_other": "cosine × 100, two texts of two classes",
-}
 LEGEND = (
     "Measured: mean ± deviation between seeds, in percent, all-MiniLM-L6-v2. In brackets what the papers report, with "
     "other encoders, and how far the measured mean is from it. ↑ and ↓: better or worse than k-means on the frozen "
@@ -38,7 +33,7 @@ def as_markdown(table: Table, legend: bool = True, heading: str = "##") -> str:
         return "\n\n".join(parts) + "\n"
     for measure in table.spec.measures:
         lines = [
-            f"| {MEASURES[measure]} | " + " | ".join(find_set(name).title for name in table.spec.sets) + " |",
+            f"| {MEASURE_TITLES[measure]} | " + " | ".join(find_set(name).title for name in table.spec.sets) + " |",
             "|---|" + "---|" * len(table.spec.sets),
         ]
         for line in table.lines:
@@ -113,7 +108,7 @@ def as_html(table: Table) -> str:
     ]
     for measure in table.spec.measures:
         head = "".join(f"<th>{html.escape(find_set(name).title)}</th>" for name in table.spec.sets)
-        parts.append(f"<table><tr><th>{MEASURES[measure]}</th>{head}</tr>")
+        parts.append(f"<table><tr><th>{MEASURE_TITLES[measure]}</th>{head}</tr>")
         for line in table.lines:
             cells = [table.cells[line.key, name, measure] for name in table.spec.sets]
             body = "".join(f"<td title='{html.escape(c.command)}'>{html.escape(_words(c))}</td>" for c in cells)
@@ -124,6 +119,22 @@ def as_html(table: Table) -> str:
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"md": as_markdown, "csv": as_csv, "html": as_html}
+
+
+def table_as_text(name: str, form: str, store: Store, on_comparison: Callable[[str], object] | None) -> str:
+    """Return the table called ``name`` as ``md``, ``csv`` or ``html``.
+
+    ``on_comparison`` is called with a line about every comparison with the frozen encoder that is computed; with
+    ``None``, none is marked.
+    """
+    check_choice("--format", form, tuple(FORMATS))
+    if not store.folder.is_dir():
+        raise InputError(
+            f"there is no folder {store.folder}: go to a clone of the project, or name a folder of results by --out"
+        )
+    spec = found_table(store) if name == FOUND else find_table(name)
+    found = p_values(spec, store, on_comparison) if on_comparison is not None else None
+    return FORMATS[form](build_table(spec, store, found))
 
 
 def _words(cell: Cell) -> str:
