@@ -139,7 +139,6 @@ def methods_page() -> str:
     for info in METHODS:
         trains = "yes" if info.trains_encoder else "no"
         rows.append(f"| [`{info.name}`]({info.name}.md) | {info.summary} | {trains} |")
-    shared = "Parameters (stored by the subclasses' constructors)"
     return joined(
         "# Methods",
         NOTE,
@@ -151,10 +150,10 @@ def methods_page() -> str:
         "training as `--set training.name=value`.",
         "## Settings that many methods share",
         "### The encoder",
-        table(documented(EncoderMethod).sections[shared], link, "setting"),
+        table(documented(EncoderMethod).sections["Parameters"], link, "setting"),
         "### Views",
         "Contrastive methods learn from two versions of each text.",
-        table(documented(ContrastiveMethod).sections[shared], link, "setting"),
+        table(documented(ContrastiveMethod).sections["Parameters"], link, "setting"),
         "## What a fitted method has",
         table(documented(ClusteringMethod).sections["Attributes"], link, "attribute"),
     )

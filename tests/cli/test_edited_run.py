@@ -151,7 +151,7 @@ def test_compare_takes_runs_as_they_are_now_and_files_as_they_are(run: Path, mad
     changed, _ = _change_all(run)
     outcome = done("compare", made, run).out
     assert f"{made} has 4 clusters, {run} 3." in outcome
-    assert f"{run} is taken as corrected by 5 edits." in outcome
+    assert f"{run} is read with 5 edits." in outcome
     assert "Where is my <b>parcel</b>?" in outcome and "1 merged" in outcome
     told = done("compare", run / "assignments.csv", run, "--json").out
     assert '"n_before": 4' in told

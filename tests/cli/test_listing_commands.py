@@ -186,7 +186,7 @@ def test_doctor_says_what_is_here(tiny_encoder: Path, tmp_path: Path, monkeypatc
     assert "offline" in outcome.words
     assert "data sets at hand support" in outcome.words
     assert "extras not installed" in outcome.words and "plot" in outcome.words
-    last = "No telemetry: Coterie sends nothing anywhere (but to a language model that you name yourself).\n"
+    last = "No telemetry: Coterie sends nothing anywhere (except to a language model that you name yourself).\n"
     assert outcome.out.endswith(last)
     assert outcome.err == ""
 

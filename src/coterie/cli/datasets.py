@@ -1,14 +1,18 @@
-"""``coterie datasets``: the data sets of the papers, and the bundled sample."""
+"""``coterie datasets``: list, fetch and find the data sets of the papers and the bundled sample."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.options import Json
 
-app = typer.Typer(help="List, fetch and find data sets.", no_args_is_help=True, rich_markup_mode="markdown")
+if TYPE_CHECKING:
+    from coterie.datasets.cards import DatasetCard
+
+app = typer.Typer(help="List, download and find data sets.", no_args_is_help=True, rich_markup_mode="markdown")
 
 
 @app.command("list")
@@ -20,7 +24,6 @@ def list_(json_: Json = False) -> None:
     `coterie datasets list`
     """
     from coterie.datasets.cards import list_datasets
-    from coterie.datasets.loading import find_dataset
 
     cards = list_datasets()
     if json_:
@@ -29,6 +32,10 @@ def list_(json_: Json = False) -> None:
 
         typer.echo(json.dumps([asdict(card) for card in cards], indent=2, ensure_ascii=False, default=str))
         return
+    _print_cards(cards)
+
+
+def _print_cards(cards: Sequence[DatasetCard]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -40,29 +47,33 @@ def list_(json_: Json = False) -> None:
             column, justify="right" if column in {"texts", "classes"} else "left", no_wrap=column == "name"
         )
     for card in cards:
-        if card.bundled:
-            here = "bundled"
-        elif find_dataset(card.name) is not None:
-            here = "yes"
-        else:
-            here = "can be fetched" if card.fetchable else "bring your own"
         table.add_row(
             card.name,
             "" if card.rows is None else f"{card.rows:,}",
             "" if card.classes is None else str(card.classes),
-            here,
+            _availability(card),
             "tuning" if card.tuning_only else "trying out" if card.bundled else "measuring",
             card.treatment,
         )
     wide_console().print(table)
 
 
+def _availability(card: DatasetCard) -> str:
+    from coterie.datasets.loading import find_dataset
+
+    if card.bundled:
+        return "bundled"
+    if find_dataset(card.name) is not None:
+        return "yes"
+    return "can be fetched" if card.fetchable else "bring your own"
+
+
 @app.command("fetch")
 def fetch(
     name: Annotated[str, typer.Argument(help="See: coterie datasets list.")],
-    force: Annotated[bool, typer.Option("--force", help="Fetch again even if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Download it again even if the cache has it.")] = False,
 ) -> None:
-    """Fetch a data set from its public home into the cache, checksum checked.
+    """Download a data set from its public repository into the cache, and check its checksum.
 
     **Example**
 
@@ -75,7 +86,7 @@ def fetch(
 
 @app.command("path")
 def path(name: Annotated[str, typer.Argument(help="See: coterie datasets list.")]) -> None:
-    """Print where a data set lies.
+    """Print the path of a data set.
 
     **Example**
 
@@ -89,7 +100,7 @@ def path(name: Annotated[str, typer.Argument(help="See: coterie datasets list.")
     found = find_dataset(name)
     if found is None:
         raise DatasetNotFoundError(
-            f"{name} is not here: set COTERIE_DATA to a folder that holds {name}.csv.gz"
+            f"{name} is not on this machine: set COTERIE_DATA to a folder that holds {name}.csv.gz"
             + (f", or run coterie datasets fetch {name}" if card.fetchable else "")
         )
     typer.echo(str(found))

@@ -21,12 +21,12 @@ def demo(
 
     `coterie demo -o demo-run`
     """
-    from coterie.cli.evaluate import score_file
     from coterie.cli.fit import run
     from coterie.cli.report import REPORT_FILE, add_report, labels_of
     from coterie.datasets.loading import find_dataset
     from coterie.methods.building import build_method
     from coterie.methods.registry import DEFAULT_METHOD
+    from coterie.metrics.external.run_evaluation import score_assignments
     from coterie.runs.folder import check_free_for_run
     from coterie.text.reading import read_corpus
 
@@ -39,7 +39,7 @@ def demo(
     model = build_method(DEFAULT_METHOD, DEMO_CLUSTERS, seed, settings, {})
     made = run(model, DEFAULT_METHOD, corpus, "the bundled sample 'support'", output, quiet=False, report=False)
     topics = messages.with_name("topics.csv")
-    scores = score_file(output / "assignments.csv", topics, "topic", "id")
+    scores = score_assignments(output / "assignments.csv", topics, "topic", "id")
     add_report(made, labels_of(output / "assignments.csv", topics, "topic", "id"))
     typer.echo(
         f"Against the sample's own 12 topics, which were not used: accuracy {100 * scores.accuracy:.0f} %, "

@@ -200,6 +200,6 @@ def labels_of(
     assignments: Path, labels: Path | None, label_column: str, id_column: str | None
 ) -> Sequence[object] | None:
     """The labels of a run's rows from a file, where one is given."""
-    from coterie.cli.evaluate import matched
+    from coterie.metrics.external.run_evaluation import match_labels
 
-    return None if labels is None else matched(assignments, labels, label_column, id_column)[1]
+    return None if labels is None else match_labels(assignments, labels, label_column, id_column)[1]

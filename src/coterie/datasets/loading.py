@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from coterie.datasets.cards import DatasetCard, dataset_card
+from coterie.datasets.cards import DatasetCard, dataset_card, list_datasets
 from coterie.datasets.sources import CONVERTERS, Table, read_csv, write_csv
 from coterie.encoders.weights import is_offline
-from coterie.errors import DatasetNotFoundError, SettingError
+from coterie.errors import DatasetNotFoundError, InputError, SettingError
 from coterie.files import user_cache
+from coterie.text.corpus import Corpus, as_corpus
+from coterie.text.reading import read_corpus
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +83,16 @@ def load_table(name: str, *, offline: bool = False) -> Mapping[str, tuple[str, .
         path = find_dataset(name) or _fetch_or_explain(card, offline=offline)
         table = _read_checked(card, path)
     return MappingProxyType({column: table.column(column) for column in card.columns})
+
+
+def read_file_or_dataset(path_or_name: str, *, text_column: str | None = None) -> Corpus:
+    """Read the texts of a file, or of a data set by its name where no such file exists."""
+    if Path(path_or_name).exists() or path_or_name not in {card.name for card in list_datasets()}:
+        return read_corpus(path_or_name, text_column=text_column)
+    table, column = load_table(path_or_name), text_column or "text"
+    if column not in table:
+        raise InputError(f"data set {path_or_name!r} has no column {column!r}; it has: {', '.join(table)}")
+    return as_corpus(table[column])
 
 
 def find_dataset(name: str) -> Path | None:

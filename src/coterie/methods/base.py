@@ -7,7 +7,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -37,8 +37,20 @@ class _NotFittedError(NotFittedError, SklearnNotFittedError):
     """Ours and scikit-learn's at once, so that either can be caught."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     """Base of all methods; the constructor only stores, ``fit`` checks.
+
+    A method is a dataclass: its fields are its parameters, and the generated constructor takes those of its bases too,
+    so that ``get_params`` and ``help`` show all of them. Every class that adds a parameter or has two bases is
+    decorated in this way. What ``fit`` learns is ``field(init=False)``.
+
+    Parameters
+    ----------
+    n_clusters:
+        How many clusters to make; the only positional parameter.
+    random_state:
+        Seed of everything; ``None`` for another one at every fit.
 
     Attributes
     ----------
@@ -66,28 +78,28 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         What a user should know about the fit, in sentences: empty texts, cut texts, early ends.
     """
 
-    n_clusters: int
-    random_state: int | None
+    n_clusters: int = field(kw_only=False)
+    random_state: int | None = 0
 
     # What ``initial_labels_`` come from, and how many texts are learned on where nobody says (``None``: all).
     _start: ClassVar[str] = "the frozen encoder"
     usual_sample: ClassVar[int | None] = None
 
-    labels_: NDArray[np.int64]
-    confidence_: NDArray[np.float64]
-    center_distance_: NDArray[np.float64]
-    cluster_centers_: NDArray[np.float32]
-    initial_labels_: NDArray[np.int64]
-    kmeans_labels_: NDArray[np.int64]
-    head_labels_: NDArray[np.int64]
-    head_centers_: NDArray[np.float32]
-    predict_agreement_: float
-    seed_: int
-    history_: History
-    timings_: dict[str, float]
-    notes_: tuple[str, ...]
-    # Whether training helped; ``None`` where nothing was trained, or where nobody has judged it yet.
-    training_verdict_: TrainingVerdict | None = None
+    labels_: NDArray[np.int64] = field(init=False)
+    confidence_: NDArray[np.float64] = field(init=False)
+    center_distance_: NDArray[np.float64] = field(init=False)
+    cluster_centers_: NDArray[np.float32] = field(init=False)
+    initial_labels_: NDArray[np.int64] = field(init=False)
+    kmeans_labels_: NDArray[np.int64] = field(init=False)
+    head_labels_: NDArray[np.int64] = field(init=False)
+    head_centers_: NDArray[np.float32] = field(init=False)
+    predict_agreement_: float = field(init=False)
+    seed_: int = field(init=False)
+    history_: History = field(init=False)
+    timings_: dict[str, float] = field(init=False)
+    notes_: tuple[str, ...] = field(init=False)
+    # Whether training helped; ``None`` where nothing was trained, or where it has not been judged.
+    training_verdict_: TrainingVerdict | None = field(default=None, init=False)
 
     def fit(self, texts: Any, y: Any = None, *, embeddings: Any = None, sample: int | None = None) -> Self:
         """Cluster ``texts``.

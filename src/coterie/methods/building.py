@@ -39,14 +39,24 @@ def build_method(
 
 
 def setting_defaults(target: type[ClusteringMethod]) -> dict[str, Any]:
-    """What ``--set`` takes for a method, with the defaults; training settings as ``training.name``."""
+    """Return what ``--set`` accepts for a method, with the defaults; training settings are named ``training.name``.
+
+    The method's own parameters come first, those that it shares with others after them.
+    """
     defaults: dict[str, Any] = {}
-    for name, parameter in inspect.signature(target).parameters.items():
+    for name, parameter in sorted(
+        inspect.signature(target).parameters.items(), key=lambda each: _depth(target, each[0])
+    ):
         if name == "training":
             defaults |= {f"training.{key}": value for key, value in parameter.default.get_params().items()}
         elif name not in {"n_clusters", "random_state"}:
             defaults[name] = parameter.default
     return defaults
+
+
+def _depth(target: type, parameter: str) -> int:
+    """Return how far above ``target`` the class stands that introduces a parameter (0: ``target`` itself)."""
+    return max(i for i, kind in enumerate(target.__mro__) if parameter in vars(kind).get("__annotations__", {}))
 
 
 def _no_such_setting(method: str, key: str, known: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.assignment import target_distribution
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import InputError, SettingError
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
 from coterie.losses.nt_xent import weighted_mean
@@ -99,6 +99,7 @@ def place_head(head: nn.Linear, centers: Tensor) -> None:
     head.bias.copy_(-centers.square().sum(dim=1) / 2)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ClusterBERT(TrainedMethod):
     """ClusterBERT (anonymous, under review 2022): three stages that turn an encoder into a cluster encoder.
 
@@ -175,52 +176,21 @@ class ClusterBERT(TrainedMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        decoder_epochs: int = 1,
-        adaptation_epochs: int = 2,
-        clustering_epochs: int = 2,
-        hardening_epochs: int = 2,
-        reclusterings: int = 2,
-        clustering_lambda: float = 0.8,
-        hardening_lambda: float = 0.75,
-        reconstruction: bool = True,
-        noise: float = 0.6,
-        radius: float = 6.0,
-        pretrain_corpus: str | None = None,
-        final_kmeans: str = "best",
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=9, max_steps=1000, batch_size=128, learning_rate=5e-6, head_learning_rate=1e-3
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.decoder_epochs = decoder_epochs
-        self.adaptation_epochs = adaptation_epochs
-        self.clustering_epochs = clustering_epochs
-        self.hardening_epochs = hardening_epochs
-        self.reclusterings = reclusterings
-        self.clustering_lambda = clustering_lambda
-        self.hardening_lambda = hardening_lambda
-        self.reconstruction = reconstruction
-        self.noise = noise
-        self.radius = radius
-        self.pretrain_corpus = pretrain_corpus
-        self.final_kmeans = final_kmeans
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    decoder_epochs: int = 1
+    adaptation_epochs: int = 2
+    clustering_epochs: int = 2
+    hardening_epochs: int = 2
+    reclusterings: int = 2
+    clustering_lambda: float = 0.8
+    hardening_lambda: float = 0.75
+    reconstruction: bool = True
+    noise: float = 0.6
+    radius: float = 6.0
+    pretrain_corpus: str | None = None
+    final_kmeans: str = "best"
+    training: TrainingConfig = TrainingConfig(
+        max_epochs=9, max_steps=1000, batch_size=128, learning_rate=5e-6, head_learning_rate=1e-3
+    )
 
     def _check_settings(self) -> None:
         super()._check_settings()

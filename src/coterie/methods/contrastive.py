@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from coterie.checks import check_number
 from coterie.errors import SettingError
@@ -13,11 +14,12 @@ from coterie.text.augmentation.registry import parse_views
 VIRTUAL = "virtual"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ContrastiveMethod(TrainedMethod):
     """A :class:`TrainedMethod` that learns from augmented views.
 
-    Parameters (stored by the subclasses' constructors)
-    ---------------------------------------------------
+    Parameters
+    ----------
     augmentation:
         ``"virtual"`` (dropout alone), or an augmenter by name: ``coterie augment --list`` shows them;
         ``first+second`` applies two in a row, ``this | that`` makes the two views in two ways.
@@ -25,8 +27,8 @@ class ContrastiveMethod(TrainedMethod):
         Share of the words that an augmenter changes, where it does not say otherwise itself.
     """
 
-    augmentation: str
-    augmentation_ratio: float
+    augmentation: str = "word_deletion"
+    augmentation_ratio: float = 0.2
 
     @property
     def _virtual(self) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.encoders.sentence_transformer_files import check_settings
+from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import SettingError
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Encoded
@@ -28,11 +30,12 @@ QUICK_FROM = 2_000
 NOISE_TEXTS, NOISE_FACTOR = 256, 3.0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EncoderMethod(ClusteringMethod):
     """A :class:`ClusteringMethod` whose vectors come from a transformer.
 
-    Parameters (stored by the subclasses' constructors)
-    ---------------------------------------------------
+    Parameters
+    ----------
     encoder:
         A model's name or folder.
     pooling, normalize:
@@ -43,16 +46,16 @@ class EncoderMethod(ClusteringMethod):
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``.
     """
 
-    encoder: str
-    pooling: str
-    normalize: bool | str
-    max_length: int
-    device: str
+    encoder: str = DEFAULT_MODEL
+    pooling: str = "auto"
+    normalize: bool | str = "auto"
+    max_length: int = 64
+    device: str = "auto"
 
-    encoder_: TransformerEncoder
+    encoder_: TransformerEncoder = field(init=False)
     # Whether a trial on a few texts tells what a fit costs (see :mod:`coterie.methods.cost_estimate`).
-    _can_be_tried: bool = True
-    _measured_noise: float | None = None
+    _can_be_tried: ClassVar[bool] = True
+    _measured_noise: float | None = field(default=None, init=False)
 
     def load_encoder(self) -> TransformerEncoder:
         """Load the pretrained encoder that the parameters name, on the device they name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,7 +12,6 @@ from torch import Tensor, nn
 
 from coterie.checks import check_choice, check_number
 from coterie.clustering.assignment import student_t, student_t_from_distances, target_distribution
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.losses.nt_xent import nt_xent
 from coterie.methods.contrastive import ContrastiveMethod
@@ -127,6 +127,7 @@ class SCCLObjective(InstanceCL):
         return kl_divergence(p0, q1, weights) + kl_divergence(p0, q2, weights)  # Eq. 9
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCCL(ContrastiveMethod):
     """Supporting Clustering with Contrastive Learning (Zhang et al., NAACL 2021).
 
@@ -207,44 +208,13 @@ class SCCL(ContrastiveMethod):
     0
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        temperature: float = 0.5,
-        eta: float = 10.0,
-        alpha: float = 10.0,
-        radius: float = 6.0,
-        variant: str = "joint",
-        augmentation: str = "word_deletion",
-        augmentation_ratio: float = 0.2,
-        final_kmeans: str = "best",
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            learning_rate=1e-4, head_learning_rate=2e-3, trainable_layers="auto"
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.temperature = temperature
-        self.eta = eta
-        self.alpha = alpha
-        self.radius = radius
-        self.variant = variant
-        self.augmentation = augmentation
-        self.augmentation_ratio = augmentation_ratio
-        self.final_kmeans = final_kmeans
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    temperature: float = 0.5
+    eta: float = 10.0
+    alpha: float = 10.0
+    radius: float = 6.0
+    variant: str = "joint"
+    final_kmeans: str = "best"
+    training: TrainingConfig = TrainingConfig(learning_rate=1e-4, head_learning_rate=2e-3, trainable_layers="auto")
 
     def _check_settings(self) -> None:
         super()._check_settings()

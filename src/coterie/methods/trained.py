@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,22 +74,25 @@ class Start:
         return kmeans(embeddings, self.n_clusters, weights=self.counts, init=init, seed=self.seed)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TrainedMethod(EncoderMethod):
     """Frozen k-means for the start, the paper's stages, then k-means on the trained embeddings.
 
     A method supplies its stages (and with them its objective) and, where k-means is not its answer, the answer.
     """
 
-    final_kmeans: str = "best"
-    radius: float = 1.0
     training: TrainingConfig
 
-    snapshots_: list[Snapshot]
+    snapshots_: list[Snapshot] = field(init=False)
+
+    # Parameters of some methods; these are the values of the others.
+    final_kmeans = "best"
+    radius = 1.0
 
     # Set for a trial run (see :mod:`coterie.methods.cost_estimate`).
-    _trial_epochs: int | None = None
-    _stage_lengths: list[float]
-    _stage_epochs: int
+    _trial_epochs: int | None = field(default=None, init=False)
+    _stage_lengths: list[float] = field(init=False)
+    _stage_epochs: int = field(init=False)
 
     @abstractmethod
     def _stages(self, start: Start) -> list[Stage]:

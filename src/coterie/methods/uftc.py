@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,7 +13,6 @@ from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.assignment import student_t, student_t_from_distances, target_distribution
 from coterie.clustering.kmeans import Partition
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.language.masked_head import MaskedHead, check_mask_token
 from coterie.language.masked_training import HeadTraining, MaskedWords
 from coterie.losses.kl_divergence import kl_divergence
@@ -63,6 +64,7 @@ class UFTCObjective(Objective):
         return LossTerms(language + cluster, language=language, cluster=cluster)  # Eq. 1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class UFTC(TrainedMethod):
     """Unsupervised Fine-tuning for Text Clustering (Huang et al., COLING 2020).
 
@@ -126,38 +128,14 @@ class UFTC(TrainedMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        alpha: float = 10.0,
-        radius: float = 6.0,
-        masked_loss: bool = True,
-        mask_ratio: float = 0.1,
-        head_epochs: int = 1,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=EPOCHS, max_steps=1000, batch_size=128, learning_rate=3e-5, tolerance=0.001
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.radius = radius
-        self.masked_loss = masked_loss
-        self.mask_ratio = mask_ratio
-        self.head_epochs = head_epochs
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    alpha: float = 10.0
+    radius: float = 6.0
+    masked_loss: bool = True
+    mask_ratio: float = 0.1
+    head_epochs: int = 1
+    training: TrainingConfig = TrainingConfig(
+        max_epochs=EPOCHS, max_steps=1000, batch_size=128, learning_rate=3e-5, tolerance=0.001
+    )
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from torch import Tensor
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import Partition, centroids
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.nt_xent import weighted_mean
 from coterie.methods.aecl.losses import (
     balance_penalty,
@@ -115,6 +115,7 @@ class AECLObjective(Objective):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AECL(ContrastiveMethod):
     """Attention-Enhanced Contrastive Learning (Yao and Li, 2025).
 
@@ -195,63 +196,28 @@ class AECL(ContrastiveMethod):
     (1, 2)
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        tau_instance: float = 0.5,
-        tau_cluster: float = 1.0,
-        lambda1: float = 10.0,
-        lambda2: float = 5.0,
-        lambda3: float = 0.01,
-        lambda4: float = 1.0,
-        threshold: float = 0.95,
-        contrast: str = "similarity",
-        attention: str = "layer",
-        positive_in_denominator: bool = True,
-        stage_1: int = 5,
-        stage_2: int = 15,
-        stage_3: int = 30,
-        references: int = 400,
-        augmentation: str = "eda",
-        augmentation_ratio: float = 0.1,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=50, max_steps=1500, learning_rate=1e-5, head_learning_rate=1e-3
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.tau_instance = tau_instance
-        self.tau_cluster = tau_cluster
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.lambda3 = lambda3
-        self.lambda4 = lambda4
-        self.threshold = threshold
-        self.contrast = contrast
-        self.attention = attention
-        self.positive_in_denominator = positive_in_denominator
-        self.stage_1 = stage_1
-        self.stage_2 = stage_2
-        self.stage_3 = stage_3
-        self.references = references
-        self.augmentation = augmentation
-        self.augmentation_ratio = augmentation_ratio
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    tau_instance: float = 0.5
+    tau_cluster: float = 1.0
+    lambda1: float = 10.0
+    lambda2: float = 5.0
+    lambda3: float = 0.01
+    lambda4: float = 1.0
+    threshold: float = 0.95
+    contrast: str = "similarity"
+    attention: str = "layer"
+    positive_in_denominator: bool = True
+    stage_1: int = 5
+    stage_2: int = 15
+    stage_3: int = 30
+    references: int = 400
+    augmentation: str = "eda"
+    augmentation_ratio: float = 0.1
+    training: TrainingConfig = TrainingConfig(
+        max_epochs=50, max_steps=1500, learning_rate=1e-5, head_learning_rate=1e-3
+    )
 
-    head_: AttentionHead
-    references_: NDArray[np.float32]
+    head_: AttentionHead = field(init=False)
+    references_: NDArray[np.float32] = field(init=False)
 
     def _check_settings(self) -> None:
         super()._check_settings()

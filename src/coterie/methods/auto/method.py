@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import Partition, centroids, kmeans
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.auto.rounds import Round, Rounds, Teacher
 from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
@@ -33,6 +33,7 @@ LEARNED_ON = 30_000
 STARTS = ("chosen", "kmeans")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Coterie(ContrastiveMethod):
     """Coterie's own method, the default: the best start, two views that teach each other, and a guard.
 
@@ -111,58 +112,24 @@ class Coterie(ContrastiveMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    candidates_: tuple[Candidate, ...]
-    start_: str
+    candidates_: tuple[Candidate, ...] = field(init=False)
+    start_: str = field(init=False)
     usual_sample: ClassVar[int | None] = LEARNED_ON
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        start: str = "chosen",
-        rounds: int = 3,
-        words: bool = True,
-        view_weight: float = 1.0,
-        neighbour_weight: float = 1.0,
-        sizes: str = "found",
-        guard: bool = True,
-        temperature: float = 0.1,
-        head_temperature: float = 0.1,
-        epsilon: float = 0.5,
-        size_penalty: float = 0.05,
-        augmentation: str = "word_deletion",
-        augmentation_ratio: float = 0.2,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=6, learning_rate=5e-5, head_learning_rate=1e-3, trainable_layers="auto", check_every=0
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.start = start
-        self.rounds = rounds
-        self.words = words
-        self.view_weight = view_weight
-        self.neighbour_weight = neighbour_weight
-        self.sizes = sizes
-        self.guard = guard
-        self.temperature = temperature
-        self.head_temperature = head_temperature
-        self.epsilon = epsilon
-        self.size_penalty = size_penalty
-        self.augmentation = augmentation
-        self.augmentation_ratio = augmentation_ratio
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    start: str = "chosen"
+    rounds: int = 3
+    words: bool = True
+    view_weight: float = 1.0
+    neighbour_weight: float = 1.0
+    sizes: str = "found"
+    guard: bool = True
+    temperature: float = 0.1
+    head_temperature: float = 0.1
+    epsilon: float = 0.5
+    size_penalty: float = 0.05
+    training: TrainingConfig = TrainingConfig(
+        max_epochs=6, learning_rate=5e-5, head_learning_rate=1e-3, trainable_layers="auto", check_every=0
+    )
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import Partition
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.deep import NetworkMethod, Pretrained
 from coterie.methods.results import Learned
 
@@ -62,37 +60,6 @@ class AutoEncoder(NetworkMethod):
     """
 
     _start: ClassVar[str] = "k-means on the vectors before the network"
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        features: str = "embedding",
-        max_features: int = 2000,
-        vectors: str | os.PathLike[str] | None = None,
-        layers: str = "500-500-2000-10",
-        pretrain_steps: int = 200,
-        batch_size: int = 256,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.features = features
-        self.max_features = max_features
-        self.vectors = vectors
-        self.layers = layers
-        self.pretrain_steps = pretrain_steps
-        self.batch_size = batch_size
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
 
     def _refine(self, begun: Pretrained) -> None:
         return None

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import Partition, centroids, kmeans
 from coterie.clustering.umap_reduction import umap_reduced
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import require_extra
 from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod
 from coterie.methods.results import Learned
@@ -77,25 +76,6 @@ class BERTopicClusters(FrozenVectorsMethod):
     >>> BERTopicClusters(n_clusters=8)  # fit() needs: pip install 'coterie[bertopic]'
     BERTopicClusters(n_clusters=8)
     """
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.checks import check_number
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.nt_xent import weighted_mean
 from coterie.losses.reconstruction import reconstruction_error
 from coterie.methods.baselines.deep import ROWS_AT_A_TIME, CentreMethod, Pretrained, changed_share
@@ -21,6 +20,7 @@ from coterie.training.objective import LossTerms
 FIRST_COUNT = 100.0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DCN(CentreMethod):
     """Deep Clustering Network (Yang et al., ICML 2017) over fixed vectors.
 
@@ -87,46 +87,9 @@ class DCN(CentreMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        features: str = "embedding",
-        max_features: int = 2000,
-        vectors: str | os.PathLike[str] | None = None,
-        layers: str = "500-500-2000-10",
-        pretrain_steps: int = 200,
-        max_steps: int = 2000,
-        batch_size: int = 256,
-        learning_rate: float = 1e-3,
-        update_interval: int = 140,
-        tolerance: float = 0.001,
-        distance_weight: float = 0.05,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.features = features
-        self.max_features = max_features
-        self.vectors = vectors
-        self.layers = layers
-        self.pretrain_steps = pretrain_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.update_interval = update_interval
-        self.tolerance = tolerance
-        self.distance_weight = distance_weight
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
+    max_steps: int = 2000
+    learning_rate: float = 1e-3
+    distance_weight: float = 0.05
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
 
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.deep import SelfTrainingMethod
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DEC(SelfTrainingMethod):
     """Deep Embedded Clustering (Xie et al., ICML 2016) over fixed vectors.
 
@@ -69,41 +69,5 @@ class DEC(SelfTrainingMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        features: str = "embedding",
-        max_features: int = 2000,
-        vectors: str | os.PathLike[str] | None = None,
-        layers: str = "500-500-2000-10",
-        pretrain_steps: int = 200,
-        max_steps: int = 4000,
-        batch_size: int = 256,
-        learning_rate: float = 0.01,
-        update_interval: int = 140,
-        tolerance: float = 0.001,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.features = features
-        self.max_features = max_features
-        self.vectors = vectors
-        self.layers = layers
-        self.pretrain_steps = pretrain_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.update_interval = update_interval
-        self.tolerance = tolerance
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
+    max_steps: int = 4000
+    learning_rate: float = 0.01

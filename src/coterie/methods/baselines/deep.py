@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,6 +53,7 @@ class Pretrained:
     trainer: VectorTrainer
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NetworkMethod(FeatureMethod):
     """A stacked auto-encoder over fixed vectors; ``transform`` gives its latent vectors.
 
@@ -60,11 +61,11 @@ class NetworkMethod(FeatureMethod):
     has a latent vector of zeros.
     """
 
-    layers: str
-    pretrain_steps: int
-    batch_size: int
+    layers: str = "500-500-2000-10"
+    pretrain_steps: int = 200
+    batch_size: int = 256
 
-    network_: StackedAutoEncoder
+    network_: StackedAutoEncoder = field(init=False)
 
     _start: ClassVar[str] = "k-means on the pretrained network"
     # Restarts of the first k-means.
@@ -162,13 +163,14 @@ class NetworkMethod(FeatureMethod):
         self.network_ = StackedAutoEncoder.from_arrays(own).to(resolve_device(device))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CentreMethod(NetworkMethod):
     """Centres among the latent vectors that are trained with the network, until the labels stay as they are."""
 
     max_steps: int
     learning_rate: float
-    update_interval: int
-    tolerance: float
+    update_interval: int = 140
+    tolerance: float = 0.001
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 FEATURES = ("embedding", "tfidf", "sif")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureMethod(EncoderMethod):
     """A method over fixed dense vectors.
 
-    Parameters (stored by the subclasses' constructors)
-    ---------------------------------------------------
+    Parameters
+    ----------
     features:
         ``"embedding"``: the frozen encoder's; ``"tfidf"``: TF-IDF rows of unit length; ``"sif"``: smooth inverse
         frequency (see :class:`~coterie.methods.baselines.sif.SIF`).
@@ -47,17 +49,15 @@ class FeatureMethod(EncoderMethod):
     features: str = "embedding"
     max_features: int = 2_000
     vectors: str | os.PathLike[str] | None = None
-    # Arora et al.'s a.
-    smoothing: float = 1e-3
-    pooling: str = "auto"
-    normalize: bool | str = "auto"
 
-    from_embeddings_: bool
-    words_: BagOfWordsEncoder
-    sif_: SifEncoder
-    n_features_: int
+    from_embeddings_: bool = field(init=False)
+    words_: BagOfWordsEncoder = field(init=False)
+    sif_: SifEncoder = field(init=False)
+    n_features_: int = field(init=False)
 
-    _can_be_tried = False
+    # The a of Arora et al.; a parameter of SIF alone.
+    smoothing = 1e-3
+    _can_be_tried: ClassVar[bool] = False
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod
 from coterie.methods.baselines.partition import CLUSTERERS, PartitionMixin
 from coterie.methods.results import Learned
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 CHOSEN = "chosen"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
     """Embeddings without training, then k-means, a linkage, UMAP and k-means, or what is best by label-free signs.
 
@@ -52,27 +52,6 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
 
     _clusterers: ClassVar[tuple[str, ...]] = (*CLUSTERERS, CHOSEN)
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        clusterer: str = "kmeans",
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.clusterer = clusterer
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
-
     def _cluster(self, features: NDArray[np.float32], corpus: Corpus) -> Learned:
         if self.clusterer == CHOSEN and len(features) > self.n_clusters + 1:
             return self._with_centroids(features, self._chosen(features, corpus), corpus.counts)
@@ -80,7 +59,7 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
 
     def _chosen(self, features: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
         from coterie.encoders.device import resolve_device
-        from coterie.selection import choose_start
+        from coterie.selection.choose_start import choose_start
 
         texts, counts = corpus.distinct, corpus.counts
         device = resolve_device(self.device)

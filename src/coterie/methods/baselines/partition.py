@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,10 +21,11 @@ CLUSTERERS = ("kmeans", "spherical", *LINKAGES, "umap")
 UMAP_DIMENSIONS = 5
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PartitionMixin(ClusteringMethod):
     """Adds the parameter ``clusterer`` and the clustering step."""
 
-    clusterer: str
+    clusterer: str = "kmeans"
     _clusterers: ClassVar[tuple[str, ...]] = CLUSTERERS
 
     def _check_settings(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from torch.nn import functional
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import Partition, centroids
 from coterie.clustering.optimal_transport import self_adaptive_transport, sinkhorn
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.losses.nt_xent import nt_xent, weighted_mean
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.head_answers import answers_in_any_company
@@ -137,6 +137,7 @@ class RSTCObjective(Objective):
         return LossTerms(total=cluster + eta * instance, instance=instance, cluster=cluster)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RSTC(ContrastiveMethod):
     """Robust Short Text Clustering (Zheng et al., ACL 2023), a baseline.
 
@@ -216,52 +217,20 @@ class RSTC(ContrastiveMethod):
     (1, 2)
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        eta: float = 10.0,
-        temperature: float = 1.0,
-        epsilon: float = 0.1,
-        size_penalty: float = 0.01,
-        sizes: str = "adaptive",
-        contrast_epochs: int = 5,
-        kmeans_epochs: int = 10,
-        transport_epochs: int = 20,
-        radius: float = 6.0,
-        augmentation: str = "word_deletion",
-        augmentation_ratio: float = 0.2,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=35, max_steps=1500, learning_rate=5e-6, head_learning_rate=5e-4
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.eta = eta
-        self.temperature = temperature
-        self.epsilon = epsilon
-        self.size_penalty = size_penalty
-        self.sizes = sizes
-        self.contrast_epochs = contrast_epochs
-        self.kmeans_epochs = kmeans_epochs
-        self.transport_epochs = transport_epochs
-        self.radius = radius
-        self.augmentation = augmentation
-        self.augmentation_ratio = augmentation_ratio
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    eta: float = 10.0
+    temperature: float = 1.0
+    epsilon: float = 0.1
+    size_penalty: float = 0.01
+    sizes: str = "adaptive"
+    contrast_epochs: int = 5
+    kmeans_epochs: int = 10
+    transport_epochs: int = 20
+    radius: float = 6.0
+    training: TrainingConfig = TrainingConfig(
+        max_epochs=35, max_steps=1500, learning_rate=5e-6, head_learning_rate=5e-4
+    )
 
-    head_: ClusterHead | None
+    head_: ClusterHead | None = field(init=False)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
 from typing import ClassVar
 
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.deep import SelfTrainingMethod
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SelfTrain(SelfTrainingMethod):
     """A Self-Training Approach for Short Text Clustering (Hadifar et al., RepL4NLP 2019).
 
@@ -75,41 +75,9 @@ class SelfTrain(SelfTrainingMethod):
 
     _n_init: ClassVar[int] = 100
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        features: str = "sif",
-        max_features: int = 2000,
-        vectors: str | os.PathLike[str] | None = None,
-        layers: str = "500-500-2000-20",
-        pretrain_steps: int = 800,
-        max_steps: int = 1500,
-        batch_size: int = 64,
-        learning_rate: float = 0.1,
-        update_interval: int = 140,
-        tolerance: float = 0.001,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.features = features
-        self.max_features = max_features
-        self.vectors = vectors
-        self.layers = layers
-        self.pretrain_steps = pretrain_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.update_interval = update_interval
-        self.tolerance = tolerance
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
+    features: str = "sif"
+    layers: str = "500-500-2000-20"
+    pretrain_steps: int = 800
+    max_steps: int = 1500
+    batch_size: int = 64
+    learning_rate: float = 0.1

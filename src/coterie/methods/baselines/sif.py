@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.features import FeatureMethod
 from coterie.methods.baselines.partition import PartitionMixin
 from coterie.methods.results import Encoded, Learned
 from coterie.text.corpus import Corpus
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SIF(PartitionMixin, FeatureMethod):
     """Smooth inverse frequency (Arora et al., ICLR 2017), then k-means, spherical k-means, Ward or average linkage.
 
@@ -56,28 +56,13 @@ class SIF(PartitionMixin, FeatureMethod):
     array([0, 0, 0, 0, 1, 1, 1])
     """
 
-    features = "sif"
+    # Other methods over word vectors have these as parameters; SIF does not.
+    features: str = field(default="sif", init=False)
+    max_features: int = field(default=2000, init=False)
+    pooling: str = field(default="auto", init=False)
+    normalize: bool | str = field(default="auto", init=False)
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        clusterer: str = "kmeans",
-        vectors: str | os.PathLike[str] | None = None,
-        smoothing: float = 1e-3,
-        encoder: str = DEFAULT_MODEL,
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.clusterer = clusterer
-        self.vectors = vectors
-        self.smoothing = smoothing
-        self.encoder = encoder
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
+    smoothing: float = 1e-3
 
     def _accepts_embeddings(self) -> str | None:
         return f"{type(self).__name__} makes its own vectors"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from coterie.checks import check_number, check_whole
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
 from coterie.methods.trained import Start, TrainedMethod
 from coterie.text.augmentation.base import Augmenter
@@ -13,6 +14,7 @@ from coterie.training.config import TrainingConfig
 from coterie.training.objective import Stage
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TSDAE(TrainedMethod):
     """TSDAE (Wang, Reimers and Gurevych, 2021), then k-means: what adaptation to the texts alone brings.
 
@@ -60,34 +62,12 @@ class TSDAE(TrainedMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        decoder_epochs: int = 1,
-        denoising_epochs: int = 2,
-        noise: float = 0.6,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(  # noqa: B008 (immutable)
-            max_epochs=None, max_steps=1000, batch_size=128, learning_rate=5e-6, head_learning_rate=1e-3
-        ),
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.decoder_epochs = decoder_epochs
-        self.denoising_epochs = denoising_epochs
-        self.noise = noise
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    decoder_epochs: int = 1
+    denoising_epochs: int = 2
+    noise: float = 0.6
+    training: TrainingConfig = TrainingConfig(
+        max_epochs=None, max_steps=1000, batch_size=128, learning_rate=5e-6, head_learning_rate=1e-3
+    )
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,28 +19,15 @@ if TYPE_CHECKING:
     from coterie.encoders.bag_of_words import BagOfWordsEncoder
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WordMethod(PartitionMixin):
     """Clusters of word counts."""
 
     weighting: ClassVar[str]
-    max_features: int
-    stop_words: str | None
-    words_: BagOfWordsEncoder
+    words_: BagOfWordsEncoder = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        clusterer: str = "kmeans",
-        max_features: int = 1500,
-        stop_words: str | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.clusterer = clusterer
-        self.max_features = max_features
-        self.stop_words = stop_words
-        self.random_state = random_state
+    max_features: int = 1500
+    stop_words: str | None = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

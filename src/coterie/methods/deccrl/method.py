@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from torch.nn import functional
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.assignment import student_t, student_t_from_distances, target_distribution
 from coterie.clustering.kmeans import Partition
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import SettingError
 from coterie.language.word_vectors import check_word2vec, encoder_word_vectors, word2vec_vectors
 from coterie.losses.kl_divergence import kl_divergence
@@ -94,6 +93,7 @@ class DECCRLObjective(Objective):
         return LossTerms(total, contrast=contrast, cluster=cluster)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DECCRL(ContrastiveMethod):
     """Deep Embedded Clustering with Cluster-level Representation Learning (Yin et al., COLING 2022).
 
@@ -184,62 +184,24 @@ class DECCRL(ContrastiveMethod):
     ['late', 'parcel', 'password']
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        temperature: float = 0.5,
-        alpha: float = 10.0,
-        lambda_c: float = 1.0,
-        lambda_r: float = 0.1,
-        lambda_l: float = 1.0,
-        variant: str = "topics",
-        n_topics: int = 5,
-        word_vectors: str = "encoder",
-        min_df: int = 3,
-        max_df: float = 0.5,
-        stop_words: str | None = "english",
-        topic_learning_rate: float = 1e-3,
-        topic_steps: int = 1000,
-        printed_contrast: bool = False,
-        radius: float = 6.0,
-        augmentation: str = "word_deletion",
-        augmentation_ratio: float = 0.2,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.temperature = temperature
-        self.alpha = alpha
-        self.lambda_c = lambda_c
-        self.lambda_r = lambda_r
-        self.lambda_l = lambda_l
-        self.variant = variant
-        self.n_topics = n_topics
-        self.word_vectors = word_vectors
-        self.min_df = min_df
-        self.max_df = max_df
-        self.stop_words = stop_words
-        self.topic_learning_rate = topic_learning_rate
-        self.topic_steps = topic_steps
-        self.printed_contrast = printed_contrast
-        self.radius = radius
-        self.augmentation = augmentation
-        self.augmentation_ratio = augmentation_ratio
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.training = training
-        self.random_state = random_state
+    temperature: float = 0.5
+    alpha: float = 10.0
+    lambda_c: float = 1.0
+    lambda_r: float = 0.1
+    lambda_l: float = 1.0
+    variant: str = "topics"
+    n_topics: int = 5
+    word_vectors: str = "encoder"
+    min_df: int = 3
+    max_df: float = 0.5
+    stop_words: str | None = "english"
+    topic_learning_rate: float = 1e-3
+    topic_steps: int = 1000
+    printed_contrast: bool = False
+    radius: float = 6.0
+    training: TrainingConfig = TrainingConfig()
 
-    topics_: list[list[Topic]]
+    topics_: list[list[Topic]] = field(init=False)
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.checks import check_choice, check_whole
 from coterie.clustering.agglomerative import LARGEST, LINKAGES
 from coterie.clustering.kmeans import centroids
-from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod
 from coterie.methods.baselines.hac_sd.iterative_classification import iterative_classification
 from coterie.methods.baselines.hac_sd.sparse_similarity import sparse_similarity_labels
@@ -16,6 +17,7 @@ from coterie.methods.results import Learned
 from coterie.text.corpus import Corpus
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HACSD(FrozenVectorsMethod):
     """Hierarchical clustering of sparsified similarities, improved by iterative classification.
 
@@ -67,30 +69,9 @@ class HACSD(FrozenVectorsMethod):
     array([0, 0, 0, 1, 1, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        iterative_classification: bool = True,
-        linkage: str = "average",
-        max_rounds: int = 50,
-        encoder: str = DEFAULT_MODEL,
-        pooling: str = "auto",
-        normalize: bool | str = "auto",
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.iterative_classification = iterative_classification
-        self.linkage = linkage
-        self.max_rounds = max_rounds
-        self.encoder = encoder
-        self.pooling = pooling
-        self.normalize = normalize
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
+    iterative_classification: bool = True
+    linkage: str = "average"
+    max_rounds: int = 50
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 TARGETS = ("le", "lsa", "average")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class STCC(ClusteringMethod):
     """STCC, also called STC² (Xu et al., 2017): clusters of what a self-taught convolutional network sees in texts.
 
@@ -77,36 +79,18 @@ class STCC(ClusteringMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    words_: ConvolvedWords
+    words_: ConvolvedWords = field(init=False)
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        target: str = "le",
-        n_bits: int = 20,
-        neighbours: int = 15,
-        vectors: str | os.PathLike[str] | None = None,
-        word_dimension: int = 48,
-        epochs: int = 15,
-        batch_size: int = 200,
-        learning_rate: float = 0.01,
-        max_length: int = 64,
-        device: str = "auto",
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.target = target
-        self.n_bits = n_bits
-        self.neighbours = neighbours
-        self.vectors = vectors
-        self.word_dimension = word_dimension
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.max_length = max_length
-        self.device = device
-        self.random_state = random_state
+    target: str = "le"
+    n_bits: int = 20
+    neighbours: int = 15
+    vectors: str | os.PathLike[str] | None = None
+    word_dimension: int = 48
+    epochs: int = 15
+    batch_size: int = 200
+    learning_rate: float = 0.01
+    max_length: int = 64
+    device: str = "auto"
 
     def _check_settings(self) -> None:
         super()._check_settings()
