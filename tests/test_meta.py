@@ -144,12 +144,13 @@ def test_papers_have_experiments(info: MethodInfo) -> None:
 
 
 @every_method
-def test_in_the_readme(info: MethodInfo) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.count("<!-- methods:start -->") == readme.count("<!-- methods:end -->") == 1
-    table = readme.split("<!-- methods:start -->")[1].split("<!-- methods:end -->")[0]
+def test_in_the_table_of_methods(info: MethodInfo) -> None:
+    page = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
+    table = page.split("## Settings that many methods share")[0]
     rows = [line for line in table.splitlines() if line.startswith("|")]
-    assert sum(bool(re.search(rf"\b{info.class_name}\b", row)) for row in rows) == 1
+    (row,) = (row for row in rows if f"`{info.class_name}`" in row)
+    assert f"[`{info.name}`]({info.name}.md)" in row
+    assert info.citation in row
 
 
 @every_method

@@ -18,17 +18,17 @@ def command_line_page(note: str) -> str:
     parts = [
         "# Command line",
         note,
-        "Every command says the same with `--help`. A mistake in what you gave is one line on standard error and "
-        "exit code 1.",
+        "`coterie COMMAND --help` prints the same. A mistake in the input is one line on standard error and exit "
+        "code 1. The most common commands: [the commands on one page](../commands.md).",
     ]
     for name, command in commands(typer.main.get_command(app), "coterie"):
         parts += command_part(name, command)
     return "\n\n".join(parts) + "\n"
 
 
-def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
-    yield name, group
-    for child, command in getattr(group, "commands", {}).items():
+def commands(parent: Any, name: str) -> Iterator[tuple[str, Any]]:
+    yield name, parent
+    for child, command in getattr(parent, "commands", {}).items():
         if not command.hidden:
             yield from commands(command, f"{name} {child}")
 
@@ -89,10 +89,10 @@ def option_cells(option: Any) -> tuple[str, str, str]:
         f"`{name}{value}`" for name in sorted([*option.opts, *option.secondary_opts], key=len, reverse=True)
     )
     text = option.help or ""
-    # A default that is not a value stands in the text.
-    told = re.search(r"\s*\[default: ([^\]]+)\]", text)
-    if told:
-        text, default = text.replace(told[0], ""), told[1]
+    # A default that is not a single value is written in the help text.
+    stated = re.search(r"\s*\[default: ([^\]]+)\]", text)
+    if stated:
+        text, default = text.replace(stated[0], ""), stated[1]
     elif option.required:
         default = "required"
     elif option.is_flag:

@@ -26,13 +26,17 @@ PAGES = [
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
     ROOT / "docs" / "reference" / "python.md",
 ]
-# Commands of the README that no test can run as they stand there, and why.
-README_NOT_RUN = {
+# Pages that list commands about one run: a test runs each command once, README first.
+COMMAND_PAGES = (ROOT / "README.md", ROOT / "docs" / "commands.md")
+# Commands of those pages that no test can run as they are, and why.
+COMMANDS_NOT_RUN = {
+    "pip install": "needs a package index; tools/release_check.py installs the wheel",
     "make demo": "sets up an environment; tests/cli/test_demo_command.py runs the command behind it",
     "make test": "runs this test",
     "coterie explore": "serves until it is stopped",
+    "coterie benchmark": "trains several methods; tests/benchmark runs it on made texts",
 }
-# Texts of the README's examples: enough for its 20 clusters, few enough to train in seconds.
+# Texts of those examples: enough for their 20 clusters, few enough to train in seconds.
 README_TEXTS = 48
 
 
@@ -95,7 +99,7 @@ def test_every_block_of_a_page_is_an_example() -> None:
 
 @pytest.fixture
 def readme_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files that the README speaks of."""
+    """The files that the README and docs/commands.md name."""
     sample = load_dataset("support", offline=True)
     filled = [(text, label) for text, label in zip(sample.texts, sample.labels, strict=True) if text.strip()]
     texts, labels = zip(*filled[:README_TEXTS], strict=True)
@@ -106,27 +110,27 @@ def readme_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def readme_commands() -> list[str]:
-    """The lines of the README's blocks without a language."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(?:bash|sh)?\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    lines = [line.split(" #")[0].strip() for line in "".join(blocks).splitlines()]
+def listed_commands(page: Path) -> list[str]:
+    """The lines of a page's blocks in shell or without a language."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    code = "".join(code for language, code in blocks if language in {"", "bash", "sh"})
+    lines = [line.split(" #")[0].strip() for line in code.splitlines()]
     return [line for line in lines if line]
 
 
-def test_commands_of_the_readme(readme_folder: Path) -> None:
+def test_commands_of_the_readme_and_of_the_commands_page(readme_folder: Path) -> None:
     """In this process: a dozen starts of the interpreter would take longer than the work."""
     ran = 0
-    for line in readme_commands():
-        if any(line.startswith(command) for command in README_NOT_RUN):
+    for line in dict.fromkeys(line for page in COMMAND_PAGES for line in listed_commands(page)):
+        if any(line.startswith(command) for command in COMMANDS_NOT_RUN):
             continue
         program, *arguments = shlex.split(line)
-        assert program == "coterie", f"{line}: neither run nor in README_NOT_RUN"
+        assert program == "coterie", f"{line}: neither run nor in COMMANDS_NOT_RUN"
         if "other-run" in arguments and not Path("other-run").exists():
             shutil.copytree("run", "other-run")
         done(*arguments)
         ran += 1
-    assert ran >= 5
+    assert ran >= 9
     with Path("tomorrow-clusters.csv").open(encoding="utf-8", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 2
 
