@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import uvicorn
 
-from coterie.app.server import explorer
-from coterie.app.session import Explored
+from coterie.app.server import create_app
+from coterie.app.session import ExplorerSession
 from coterie.cli.explore import listen
 
 
@@ -22,10 +22,10 @@ class Served:
     """A run folder, served while the block lasts."""
 
     def __init__(self, run: Path) -> None:
-        self.explored = Explored(run, device="cpu")
+        self.session = ExplorerSession(run, device="cpu")
         self._socket = listen("127.0.0.1", 0)
         self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._server = uvicorn.Server(uvicorn.Config(explorer(self.explored), log_level="error"))
+        self._server = uvicorn.Server(uvicorn.Config(create_app(self.session), log_level="error"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -55,4 +55,4 @@ class Served:
         return {"status": status, **json.loads(answer)}
 
     def edit(self, **asked: Any) -> dict[str, Any]:
-        return self.ask("/api/edits", {"seen": self.explored.edits.lines, **asked})
+        return self.ask("/api/edits", {"log_lines": self.session.edits.lines, **asked})

@@ -25,7 +25,7 @@ def write_run(folder: Path, labels: np.ndarray, vectors: np.ndarray, *, mapped: 
     texts = made_texts(len(labels))
     about = {"method": "frozen", "input": {"source": "texts.csv", "kept": []}, "rows": len(labels), "notes": []}
     (folder / "run.json").write_text(json.dumps(about), encoding="utf-8")
-    clusters = [{"id": k, "name": f"Group {k}", "keywords": [WORDS[k]]} for k in range(int(labels.max()) + 1)]
+    clusters = [{"id": k, "name": f"Cluster {k}", "keywords": [WORDS[k]]} for k in range(int(labels.max()) + 1)]
     (folder / "clusters.json").write_text(json.dumps({"clusters": clusters}), encoding="utf-8")
     with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)

@@ -56,7 +56,7 @@ def test_texts_are_searched_sorted_and_paged(served: Served) -> None:
     found = served.ask("/api/texts?query=%3CSCRIPT%3E")
     assert found["total"] == 1 and found["texts"][0]["text"] == NASTY
     sure = [each["confidence"] for each in served.ask("/api/texts?most=500")["texts"]]
-    weak = [each["confidence"] for each in served.ask("/api/texts?most=500&weak_first=true")["texts"]]
+    weak = [each["confidence"] for each in served.ask("/api/texts?most=500&lowest_first=true")["texts"]]
     assert sure == sorted(sure, reverse=True) and weak == sorted(weak) and len(sure) == 63
     second = served.ask("/api/texts?begin=10&most=5")["texts"]
     assert [each["confidence"] for each in second] == sure[10:15]
@@ -67,7 +67,7 @@ def test_a_name_is_changed_kept_and_taken_back(served: Served, run: Path) -> Non
     told = served.edit(kind="rename", clusters=[1], name="  Where is\nmy parcel ")
     assert {each["id"]: each["name"] for each in told["clusters"]}[1] == "Where is my parcel"
     assert json.loads((run / "edits.jsonl").read_text().splitlines()[0])["name"] == "Where is my parcel"
-    again = Served(run).explored.clusters()
+    again = Served(run).session.clusters()
     assert {each["id"]: each["name"] for each in again["clusters"]}[1] == "Where is my parcel"
     back = served.edit(kind="undo")
     assert {each["id"]: each["name"] for each in back["clusters"]}[1] != "Where is my parcel"
@@ -135,7 +135,7 @@ def test_chosen_texts_become_a_group_that_new_texts_join(served: Served, run: Pa
     told = served.edit(kind="separate", rows=[each["row"] for each in chosen], name="Apart")
     made = next(each for each in told["clusters"] if each["name"] == "Apart")
     assert made["size"] == sum(each["times"] for each in chosen)
-    last = served.explored.edits.active[-1]
+    last = served.session.edits.active[-1]
     assert {part.cluster for part in last.parts} == {0, made["id"]}
     assert served.edit(kind="separate", rows=[chosen[0]["row"], _texts(served, 1)[0]["row"]])["status"] == 400
 
@@ -152,18 +152,18 @@ def test_marking_as_noise_and_what_cannot_be_done(served: Served) -> None:
         {"kind": "split", "clusters": [99], "into": 2},
         {"kind": "move", "rows": [10_000], "to": 0},
         {"kind": "move", "rows": [], "to": 0},
-        {"kind": "undo", "seen": "x"},
+        {"kind": "undo", "log_lines": "x"},
     ]
     for asked in wrong:
         answer = served.edit(**asked)
         assert answer["status"] in (400, 409) and answer["error"], asked
-    assert served.explored.edits.lines == 1
+    assert served.session.edits.lines == 1
 
 
 def test_two_explorers_on_one_run_lose_nothing(served: Served, run: Path) -> None:
     with Served(run) as other:
         assert served.edit(kind="rename", clusters=[0], name="First")["status"] == 200
-        late = other.ask("/api/edits", {"kind": "rename", "clusters": [1], "name": "Second", "seen": 0})
+        late = other.ask("/api/edits", {"kind": "rename", "clusters": [1], "name": "Second", "log_lines": 0})
         assert late["status"] == 409 and "edited elsewhere" in late["error"]
         fresh = other.ask("/api/run")
         assert {each["id"]: each["name"] for each in fresh["clusters"]}[0] == "First"
@@ -173,20 +173,20 @@ def test_two_explorers_on_one_run_lose_nothing(served: Served, run: Path) -> Non
 
 def test_new_texts_are_placed_with_reasons(served: Served, run: Path) -> None:
     known = _texts(served, 2)[0]["text"]
-    placed = served.ask("/api/place", {"texts": [known, "  "]})["placed"]
+    placed = served.ask("/api/assign", {"texts": [known, "  "]})["assigned"]
     assert len(placed) == 1
     assert placed[0]["cluster"] == 2 == _predicted(run, [known])[0]
     assert placed[0]["examples"][0]["text"] == known and placed[0]["examples"][0]["cosine"] > 0.999
     assert [each["word"] for each in placed[0]["words"]] == known.split()
     served.edit(kind="merge", clusters=[2], to=0)
-    assert served.ask("/api/place", {"texts": [known]})["placed"][0]["cluster"] == 0
-    assert served.ask("/api/place", {"texts": []})["status"] == 400
+    assert served.ask("/api/assign", {"texts": [known]})["assigned"][0]["cluster"] == 0
+    assert served.ask("/api/assign", {"texts": []})["status"] == 400
     # Of a long text the first words are weighed, and all are told.
     long = " ".join(f"word{i}" for i in range(60))
-    answer = served.ask("/api/place", {"texts": [long]})["placed"][0]
+    answer = served.ask("/api/assign", {"texts": [long]})["assigned"][0]
     assert " ".join([*(each["word"] for each in answer["words"]), answer["rest"]]) == long
-    assert served.ask("/api/place", {"texts": "one"})["status"] == 400
-    assert served.ask("/api/place", {"texts": ["x"] * 101})["status"] == 400
+    assert served.ask("/api/assign", {"texts": "one"})["status"] == 400
+    assert served.ask("/api/assign", {"texts": ["x"] * 101})["status"] == 400
 
 
 def test_exports_hold_all_rows_as_they_are_now(served: Served) -> None:
@@ -207,7 +207,7 @@ def test_exports_hold_all_rows_as_they_are_now(served: Served) -> None:
 
 
 def test_other_hosts_and_other_sites_are_refused(served: Served) -> None:
-    body = json.dumps({"kind": "rename", "clusters": [0], "name": "x", "seen": 0}).encode()
+    body = json.dumps({"kind": "rename", "clusters": [0], "name": "x", "log_lines": 0}).encode()
     assert served.raw("/api/run", Host="evil.example")[0] == 403
     assert served.raw("/", Host="evil.example:80")[0] == 403
     json_kind = {"Content-Type": "application/json"}
@@ -216,7 +216,7 @@ def test_other_hosts_and_other_sites_are_refused(served: Served) -> None:
     assert served.raw("/api/edits", body, **{"Content-Type": "text/plain"})[0] == 400
     assert served.raw("/api/edits", b"{", **json_kind)[0] == 400
     assert served.raw("/api/edits", b"[]", **json_kind)[0] == 400
-    assert served.explored.edits.lines == 0
+    assert served.session.edits.lines == 0
     assert served.raw("/api/edits", body, Origin=served.address, **json_kind)[0] == 200
 
 
@@ -239,12 +239,12 @@ def test_no_other_file_can_be_read(served: Served, path: str) -> None:
 
 
 def test_a_run_without_a_map_gets_one(run: Path) -> None:
-    from coterie.app.session import Explored
+    from coterie.app.session import ExplorerSession
 
     (run / "map.safetensors").unlink()
-    explored = Explored(run, device="cpu")
-    assert not explored.has_map
-    assert explored.overview()["points"]["count"] == 63
-    assert explored.has_map
+    session = ExplorerSession(run, device="cpu")
+    assert not session.has_map
+    assert session.overview()["points"]["count"] == 63
+    assert session.has_map
     (run / "map.safetensors").write_bytes(b"not a map")
-    assert not Explored(run, device="cpu").has_map
+    assert not ExplorerSession(run, device="cpu").has_map

@@ -11,10 +11,9 @@ import pytest
 from served import Served
 from synthetic_run import write_run
 
-from coterie.app import edit_requests as changing
-from coterie.app.edit_requests import edit_of
-from coterie.app.session import EMBEDDED_AT_A_TIME, Explored
-from coterie.app.splitting import find_parts
+from coterie.app import edit_requests
+from coterie.app.edit_requests import build_edit, split_vectors
+from coterie.app.session import EMBEDDED_AT_A_TIME, ExplorerSession
 from coterie.clustering.assignment import squared_distances
 from coterie.errors import InputError
 
@@ -30,13 +29,13 @@ def _vectors(n: int = N_ROWS, width: int = WIDTH) -> tuple[np.ndarray, np.ndarra
 
 def test_a_split_of_a_large_cluster_takes_seconds_of_one_core(tmp_path: Path) -> None:
     vectors, clouds = _vectors()
-    explored = Explored(write_run(tmp_path / "run", np.zeros(N_ROWS, dtype=np.int64), vectors), device="cpu")
-    _ = explored.map
+    session = ExplorerSession(write_run(tmp_path / "run", np.zeros(N_ROWS, dtype=np.int64), vectors), device="cpu")
+    _ = session.map
     began = time.process_time()
-    edit = edit_of(explored, {"kind": "split", "clusters": [0], "into": 3})
+    edit = build_edit(session, {"kind": "split", "clusters": [0], "into": 3})
     seconds = time.process_time() - began
-    explored.edit(edit, seen=0)
-    found = explored.state.labels
+    session.edit(edit, log_lines=0)
+    found = session.state.labels
     # The clouds are found again, the largest under the old id, and each text is with the nearest centre that is kept.
     pairs = np.unique(found * 3 + clouds, return_counts=True)[1]
     assert np.sort(pairs)[-3:].sum() > 0.95 * N_ROWS
@@ -49,7 +48,7 @@ def test_a_split_of_a_large_cluster_takes_seconds_of_one_core(tmp_path: Path) ->
 
 def test_few_rows_are_all_looked_at() -> None:
     vectors, clouds = _vectors(300, 5)
-    found = find_parts(vectors, 3, np.ones(300, dtype=np.int64))
+    found = split_vectors(vectors, 3, np.ones(300, dtype=np.int64))
     pairs = np.unique(found.labels * 3 + clouds, return_counts=True)[1]
     assert np.sort(pairs)[-3:].sum() > 290
 
@@ -57,11 +56,11 @@ def test_few_rows_are_all_looked_at() -> None:
 def test_only_texts_that_are_not_on_the_map_are_embedded_some_at_a_time(tmp_path: Path) -> None:
     vectors, _ = _vectors(2_000, 6)
     run = write_run(tmp_path / "run", np.zeros(2_000, dtype=np.int64), vectors, mapped=np.arange(0, 2_000, 2))
-    explored = Explored(run, device="cpu")
-    model = _Model(dict(zip(explored.corpus.texts, vectors, strict=True)))
-    explored.__dict__["model"] = model
+    session = ExplorerSession(run, device="cpu")
+    model = _Model(dict(zip(session.corpus.texts, vectors, strict=True)))
+    session.__dict__["model"] = model
     rows = np.arange(2_000)[::-1]
-    assert np.array_equal(explored.vectors_of(rows), vectors[rows])
+    assert np.array_equal(session.vectors_of(rows), vectors[rows])
     assert sum(model.asked) == 1_000 and max(model.asked) == EMBEDDED_AT_A_TIME
 
 
@@ -79,8 +78,8 @@ class _Model:
 
 def test_texts_that_are_all_alike_cannot_be_split(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", np.zeros(20, dtype=np.int64), np.ones((20, 4)))
-    with pytest.raises(InputError, match="all alike"):
-        edit_of(Explored(run, device="cpu"), {"kind": "split", "clusters": [0], "into": 2})
+    with pytest.raises(InputError, match="same embedding"):
+        build_edit(ExplorerSession(run, device="cpu"), {"kind": "split", "clusters": [0], "into": 2})
 
 
 def test_others_are_served_while_a_cluster_is_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +90,9 @@ def test_others_are_served_while_a_cluster_is_split(tmp_path: Path, monkeypatch:
     def slowly(*given: object, **more: object) -> object:
         began.set()
         assert go_on.wait(60)
-        return find_parts(*given, **more)  # type: ignore[arg-type]
+        return split_vectors(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(changing, "find_parts", slowly)
+    monkeypatch.setattr(edit_requests, "split_vectors", slowly)
     answers: list[dict[str, object]] = []
     with Served(run) as served:
         splitting = threading.Thread(
@@ -102,11 +101,11 @@ def test_others_are_served_while_a_cluster_is_split(tmp_path: Path, monkeypatch:
         splitting.start()
         assert began.wait(60)
         assert served.ask("/api/texts?cluster=1")["total"] == 200
-        renamed = served.ask("/api/edits", {"kind": "rename", "clusters": [1], "name": "Meanwhile", "seen": 0})
+        renamed = served.ask("/api/edits", {"kind": "rename", "clusters": [1], "name": "Meanwhile", "log_lines": 0})
         assert renamed["status"] == 200
         go_on.set()
         splitting.join(60)
         # What was split was not what the run is by now: the person looks again, and nothing is lost.
         assert answers[0]["status"] == 409
         assert served.edit(kind="split", clusters=[0], into=2)["status"] == 200
-        assert len(served.explored.state.names) == 3
+        assert len(served.session.state.names) == 3

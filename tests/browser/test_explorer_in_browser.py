@@ -60,14 +60,14 @@ def _lines(run: Path) -> list[dict[str, Any]]:
 def test_open_search_and_read(page: Page) -> None:
     assert page.errors == []
     assert page.text("h1") == "texts.csv"
-    assert page.evaluate("document.querySelectorAll('#groups li').length") == 4
+    assert page.evaluate("document.querySelectorAll('#clusters li').length") == 4
     assert page.evaluate("document.getElementById('selection').hidden")
     page.wait("map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data.some((value) => value > 0)")
     page.click("#search")
     page.type("<SCRIPT>")
     page.wait("document.querySelectorAll('#texts li').length === 1")
-    assert page.text("#texts .words-of") == NASTY
-    assert page.text("#found") == "1 of 63 different texts"
+    assert page.text("#texts .text") == NASTY
+    assert page.text("#found") == "1 of 63 distinct texts"
     assert page.evaluate("map.shown.reduce((a, b) => a + b, 0)") == 1
     assert page.evaluate("document.querySelectorAll('script').length") == 2
     assert page.errors == []
@@ -75,8 +75,8 @@ def test_open_search_and_read(page: Page) -> None:
 
 def test_rename_merge_undo_redo(page: Page, run: Path) -> None:
     first, second = _names(page)[:2]
-    page.click("#groups li:nth-child(1) button")
-    page.wait("!document.getElementById('group-side').hidden")
+    page.click("#clusters li:nth-child(1) button")
+    page.wait("!document.getElementById('cluster-side').hidden")
     page.evaluate("document.getElementById('name').select()")
     page.click("#name")
     page.evaluate("document.getElementById('name').select()")
@@ -108,33 +108,33 @@ def test_rename_merge_undo_redo(page: Page, run: Path) -> None:
 
 
 def test_split_and_move(page: Page, run: Path) -> None:
-    page.click("#groups li:nth-child(1) button")
-    page.wait("!document.getElementById('group-side').hidden")
+    page.click("#clusters li:nth-child(1) button")
+    page.wait("!document.getElementById('cluster-side').hidden")
     _settled(page)
     _choose(page, "#split", "2")
     page.wait("listed.length === 5")
     _settled(page)
-    page.click("#groups li:nth-child(1) button")
-    page.wait("!document.getElementById('group-side').hidden")
+    page.click("#clusters li:nth-child(1) button")
+    page.wait("!document.getElementById('cluster-side').hidden")
     _settled(page)
-    text = page.text("#texts li:nth-child(1) .words-of")
+    text = page.text("#texts li:nth-child(1) .text")
     page.click("#texts li:nth-child(1) input")
-    assert page.text("#selected") == "1 chosen"
+    assert page.text("#selected") == "1 selected"
     _choose(page, "#move", "-1")
     page.wait("run.noise === 1")
     _settled(page)
     assert _lines(run)[-1]["texts"] == [text]
     page.click("#back")
-    page.click("#groups li:last-child button")
-    page.wait(f"document.querySelector('#texts .words-of')?.innerText === {json.dumps(text)}")
+    page.click("#clusters li:last-child button")
+    page.wait(f"document.querySelector('#texts .text')?.innerText === {json.dumps(text)}")
     assert page.errors == []
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_the_export_is_a_file_with_every_row_as_it_is_now(page: Page, tmp_path: Path, form: str) -> None:
     page.keep_downloads(tmp_path / "downloads")
-    page.click("#groups li:nth-child(2) button")
-    page.wait("!document.getElementById('group-side').hidden")
+    page.click("#clusters li:nth-child(2) button")
+    page.wait("!document.getElementById('cluster-side').hidden")
     _settled(page)
     page.click("#noise")
     page.wait("run.noise > 0")
@@ -168,10 +168,10 @@ def test_paste(page: Page) -> None:
     page.click("#new-texts")
     page.type("my parcel is late\nI forgot my password")
     page.click("#try button")
-    page.wait("document.querySelectorAll('.placed').length === 2")
-    assert page.evaluate("document.querySelector('.placed button').innerText") in _names(page)
-    page.click(".placed button")
-    page.wait("!document.getElementById('group-side').hidden")
+    page.wait("document.querySelectorAll('.assigned').length === 2")
+    assert page.evaluate("document.querySelector('.assigned button').innerText") in _names(page)
+    page.click(".assigned button")
+    page.wait("!document.getElementById('cluster-side').hidden")
     assert page.errors == []
 
 
@@ -180,8 +180,8 @@ def test_a_refusal_is_told_and_what_happened_elsewhere_is_shown(page: Page, run:
     from coterie.runs.edits.log import EditLog
 
     EditLog(run).append(Edit("rename", [0], name="From elsewhere"), seen=0)
-    page.click("#groups li:nth-child(2) button")
-    page.wait("!document.getElementById('group-side').hidden")
+    page.click("#clusters li:nth-child(2) button")
+    page.wait("!document.getElementById('cluster-side').hidden")
     _settled(page)
     page.click("#noise")
     page.wait("document.getElementById('message').innerText.includes('edited elsewhere')")
@@ -194,15 +194,15 @@ def test_nothing_is_wider_than_the_page(run: Path, tmp_path: Path, width: int, d
     with Served(run) as served, Page(tmp_path / "profile", width=width, height=844, dark=dark) as page:
         page.open(served.address)
         page.evaluate("choose(0)")
-        page.wait("!document.getElementById('group-side').hidden")
+        page.wait("!document.getElementById('cluster-side').hidden")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (background == "rgb(20, 23, 26)") is dark
         assert page.errors == []
 
 
-def test_on_a_phone_groups_come_first_and_the_map_names_them(tmp_path: Path) -> None:
-    """Twelve groups around a middle, as those of the bundled sample lie."""
+def test_on_a_phone_clusters_come_first_and_the_map_names_them(tmp_path: Path) -> None:
+    """Twelve clusters around a middle, as those of the bundled sample lie."""
     labels = np.arange(600) % 12
     angles, generator = 2 * np.pi * labels / 12, np.random.default_rng(0)
     middles = np.stack([8 * np.cos(angles), 6 * np.sin(angles)], axis=1)
@@ -216,18 +216,18 @@ def test_on_a_phone_groups_come_first_and_the_map_names_them(tmp_path: Path) -> 
         page.wait("map.named !== undefined")
         assert page.evaluate("map.named") == 12
         top = "document.getElementById('{}').getBoundingClientRect().top"
-        tops = [page.evaluate(top.format(each)) for each in ("points", "groups", "try", "texts-side")]
+        tops = [page.evaluate(top.format(each)) for each in ("points", "clusters", "try", "texts-side")]
         assert tops == sorted(tops)
-        # The first groups are in sight without scrolling.
+        # The first clusters are in sight without scrolling.
         assert tops[1] < 700
-        page.click("#groups li:nth-child(3) button")
-        page.wait("!document.getElementById('group-side').hidden")
+        page.click("#clusters li:nth-child(3) button")
+        page.wait("!document.getElementById('cluster-side').hidden")
         _settled(page)
-        tops = [page.evaluate(top.format(each)) for each in ("points", "group-side", "texts-side", "try")]
+        tops = [page.evaluate(top.format(each)) for each in ("points", "cluster-side", "texts-side", "try")]
         assert tops == sorted(tops)
         # No word of a button is broken.
         assert page.evaluate(
-            "[...document.querySelectorAll('#group-side button, header button')].every((e) => e.offsetHeight < 45)"
+            "[...document.querySelectorAll('#cluster-side button, header button')].every((e) => e.offsetHeight < 45)"
         )
         assert page.errors == []
 

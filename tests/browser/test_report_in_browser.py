@@ -13,8 +13,8 @@ from chromium import Page, chromium
 from made_run import NASTY
 
 from coterie.cli.report import labels_of, write_report
-from coterie.report.html.content import packed
-from coterie.report.html.page_json import script_json
+from coterie.report.html.content import pack
+from coterie.report.html.rendering import script_json
 from coterie.runs.saved_run import read_run
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
@@ -35,7 +35,7 @@ def _shown(page: Page) -> int:
 def test_it_opens_without_an_error_and_shows_texts_as_texts(page: Page) -> None:
     assert page.errors == []
     assert page.text("h1") == "texts.csv"
-    assert page.evaluate("document.querySelectorAll('#groups li').length") == 4
+    assert page.evaluate("document.querySelectorAll('#clusters li').length") == 4
     assert page.evaluate("document.querySelectorAll('.card').length") == 4
     assert page.evaluate("document.querySelectorAll('script').length") == 2
     drawn = "map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data.some((value) => value > 0)"
@@ -49,11 +49,11 @@ def test_searching_choosing_and_clearing(page: Page) -> None:
     assert page.text("#found") == "1 of 63 texts"
     page.click("#clear")
     assert _shown(page) == 63
-    page.click("#groups li:nth-child(2) button")
+    page.click("#clusters li:nth-child(2) button")
     sizes = page.evaluate("Array.from(main.cluster).filter((cluster) => cluster === 1).length")
     assert _shown(page) == sizes
-    assert page.evaluate("document.querySelectorAll('#groups [aria-pressed=true]').length") == 1
-    page.click("#groups li:nth-child(2) button")
+    assert page.evaluate("document.querySelectorAll('#clusters [aria-pressed=true]').length") == 1
+    page.click("#clusters li:nth-child(2) button")
     assert _shown(page) == 63
 
 
@@ -91,7 +91,7 @@ def test_on_paper_it_is_light_and_unfolded(page: Page) -> None:
     page.evaluate("document.documentElement.dataset.theme = 'dark'; dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     assert page.evaluate(closed) == 0
-    first = "document.querySelector('#groups .swatch').style.background === css(0)"
+    first = "document.querySelector('#clusters .swatch').style.background === css(0)"
     assert page.evaluate(first)
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -102,7 +102,7 @@ def test_on_paper_it_is_light_and_unfolded(page: Page) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_group_stands_out_from_the_paper(page: Page, theme: str) -> None:
+def test_every_cluster_has_a_clear_contrast(page: Page, theme: str) -> None:
     """By 3 to 1, as WCAG asks of what is no text."""
     lowest = page.evaluate(
         f"(() => {{ document.documentElement.dataset.theme = '{theme}';"
@@ -141,11 +141,11 @@ def test_a_hundred_thousand_points_stay_smooth(page: Page, run_folder: Path, tmp
     places = np.clip(generator.normal(scale=9_000, size=(2, n)), -32_000, 32_000)
     content["points"] |= {
         "count": n,
-        "x": packed(places[0], np.int16),
-        "y": packed(places[1], np.int16),
-        "cluster": packed(generator.integers(4, size=n), np.int32),
-        "runner_up": packed(generator.integers(4, size=n), np.int32),
-        "confidence": packed(generator.integers(255, size=n), np.uint8),
+        "x": pack(places[0], np.int16),
+        "y": pack(places[1], np.int16),
+        "cluster": pack(generator.integers(4, size=n), np.int32),
+        "runner_up": pack(generator.integers(4, size=n), np.int32),
+        "confidence": pack(generator.integers(255, size=n), np.uint8),
         "texts": [f"text {i}" for i in range(n)],
     }
     (tmp_path / "many.html").write_text(html[:begin] + script_json(content) + html[end:], encoding="utf-8")
@@ -167,34 +167,34 @@ def labelled(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return path
 
 
-def test_the_map_is_coloured_by_group_or_by_label(page: Page, labelled: Path) -> None:
+def test_the_map_is_coloured_by_cluster_or_by_label(page: Page, labelled: Path) -> None:
     assert page.evaluate("document.getElementById('colour-by').hidden")
     assert page.evaluate("document.getElementById('colour-by').getBoundingClientRect().height") == 0
     page.open(labelled.as_uri())
     assert not page.evaluate("document.getElementById('colour-by').hidden")
-    told = [page.evaluate(f"document.querySelectorAll('.mostly')[{at}].innerText") for at in range(4)]
-    assert all(re.fullmatch(r"Mostly (parcel|password|refund|odd) \(\d+ %\)", each) for each in told)
+    told = [page.evaluate(f"document.querySelectorAll('.main-label')[{at}].innerText") for at in range(4)]
+    assert all(re.fullmatch(r"Most frequent label: (parcel|password|refund|odd) \(\d+ %\)", each) for each in told)
     colours = "JSON.stringify([...map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data])"
     page.evaluate("map.labels = false, map.draw()")
-    by_group = page.evaluate(colours)
+    by_cluster = page.evaluate(colours)
     # With the keyboard alone.
     page.evaluate("document.querySelector('#colour-by input').focus()")
     page.press("ArrowRight")
-    assert page.evaluate("map.shade !== null && shade === labelled")
+    assert page.evaluate("map.coloring !== null && coloring === byLabel")
     page.evaluate("map.draw()")
-    assert page.evaluate(colours) != by_group
+    assert page.evaluate(colours) != by_cluster
     names = page.evaluate(
-        "[...document.querySelectorAll('#groups li span:nth-child(2)')].map((each) => each.innerText)"
+        "[...document.querySelectorAll('#clusters li span:nth-child(2)')].map((each) => each.innerText)"
     )
     assert sorted(names) == ["odd", "parcel", "password", "refund"]
-    page.click("#groups li:nth-child(1) button")
+    page.click("#clusters li:nth-child(1) button")
     assert _shown(page) == page.evaluate("data.labels[0].size") == 20
     page.evaluate("document.querySelector('#colour-by input:checked').focus()")
     page.press("ArrowLeft")
-    assert page.evaluate("map.shade === null && chosen === null")
+    assert page.evaluate("map.coloring === null && chosen === null")
     assert _shown(page) == 63 and page.errors == []
     page.evaluate("map.draw()")
-    assert page.evaluate(colours) == by_group
+    assert page.evaluate(colours) == by_cluster
 
 
 def test_names_of_stages_do_not_stand_on_each_other(page: Page) -> None:
@@ -223,6 +223,6 @@ def test_heads_of_tables_are_not_broken_on_a_phone(page: Page, run_folder: Path)
 
 def test_no_mark_of_a_card_is_more_than_all(page: Page) -> None:
     told = page.evaluate(
-        "[...cardOf({ ...listed[0], separation: 2 }).querySelectorAll('.marks b')].map((each) => each.textContent)"
+        "[...cardOf({ ...listed[0], separation: 2 }).querySelectorAll('.measures b')].map((each) => each.textContent)"
     )
     assert "100 %" in told and "200 %" not in told

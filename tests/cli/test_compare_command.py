@@ -11,7 +11,7 @@ import pytest
 from command_line import column, done, refusal, write_csv
 from conftest import topic_texts
 
-from coterie.describe.changes import compare_partitions
+from coterie.describe.partition_changes import compare_partitions
 
 TEXTS, _ = topic_texts(30)
 # Cluster 0 goes half and half to 0 and 3; 1 and 2 stay but for one row.

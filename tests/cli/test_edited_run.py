@@ -13,11 +13,11 @@ from chat_server import ChatServer, says
 from command_line import column, done, read_json, read_rows, tree, write_csv
 from conftest import topic_texts
 
-from coterie.app.edit_requests import edit_of
-from coterie.app.session import Explored
-from coterie.report.html.rendering import content_of
-from coterie.report.plots.pictures import BarPicture, TablePicture, picture_of
-from coterie.report.report_model import Shown
+from coterie.app.edit_requests import build_edit
+from coterie.app.session import ExplorerSession
+from coterie.report.html.rendering import read_content
+from coterie.report.plots.plot_data import BarPlot, TablePlot, build_plot
+from coterie.report.report_model import ReportModel
 from coterie.runs.saved_run import read_run
 
 TEXTS, TOPICS = topic_texts(60)
@@ -39,8 +39,8 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 
 def _edit(run: Path, **asked: Any) -> None:
-    explored = Explored(run, device="cpu")
-    explored.edit(edit_of(explored, asked), explored.edits.lines)
+    session = ExplorerSession(run, device="cpu")
+    session.edit(build_edit(session, asked), session.edits.lines)
 
 
 def _labels(run: Path) -> np.ndarray:
@@ -48,7 +48,7 @@ def _labels(run: Path) -> np.ndarray:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    content = content_of(path.read_text(encoding="utf-8"))
+    content = read_content(path.read_text(encoding="utf-8"))
     assert content is not None
     return content
 
@@ -66,7 +66,7 @@ def _change_all(run: Path) -> tuple[np.ndarray, int]:
     _edit(run, kind="split", clusters=[2], into=2)
     _edit(run, kind="move", rows=[moved], to=0)
     _edit(run, kind="noise", clusters=[3])
-    split = Explored(run, device="cpu").state.labels == 4
+    split = ExplorerSession(run, device="cpu").state.labels == 4
     assert (labels[split] == 2).all() and split.any()
     labels[labels == 1] = 0
     labels[labels == 3] = -1
@@ -97,7 +97,8 @@ def test_the_report_shows_the_clusters_as_people_left_them(run: Path) -> None:
         assert set(card["nearest"]) == set(cards) - {k}
     assert np.array_equal(_clusters_of_points(content), changed[:60])
     assert content["about"]["clusters"] == 3 and content["about"]["noise"] == int((changed == -1).sum())
-    assert any(sentence.startswith("5 edits are applied") for sentence in content["headline"])
+    applied = "5 edits made in the explorer (edits.jsonl) are applied"
+    assert any(sentence.startswith(applied) for sentence in content["headline"])
     assert "“Where is my <b>parcel</b>?”" in content["headline"][0]
     # What the fit wrote stays, so that all can be undone.
     assert {name: (run / name).read_bytes() for name in FITTED} == before
@@ -107,15 +108,15 @@ def test_labels_are_compared_with_the_clusters_of_now(run: Path, made: Path) -> 
     _edit(run, kind="merge", clusters=[1, 2, 3], to=0)
     gold = write_csv(run.parent / "gold.csv", {"label": [*TOPICS, TOPICS[0]]})
     done("report", run, "--labels", gold, "-o", run / "now.html")
-    truth = _content(run / "now.html")["truth"]
+    truth = _content(run / "now.html")["labels_table"]
     assert truth["clusters"] == [0] and truth["scores"]["ari"] == 0
     assert sorted(sum(row) for row in truth["counts"]) == [20, 20, 21]
 
 
 def test_without_edits_or_with_all_undone_nothing_is_said_of_them(run: Path) -> None:
     _edit(run, kind="rename", clusters=[0], name="Mine")
-    explored = Explored(run, device="cpu")
-    explored.step_back(explored.edits.lines)
+    session = ExplorerSession(run, device="cpu")
+    session.undo(session.edits.lines)
     outcome = done("report", run, "-o", run / "now.html")
     assert "As corrected" not in outcome.out
     content = _content(run / "now.html")
@@ -126,25 +127,25 @@ def test_without_edits_or_with_all_undone_nothing_is_said_of_them(run: Path) -> 
 def test_the_map_that_a_later_report_leaves_still_holds_what_was_marked_as_noise(run: Path) -> None:
     _edit(run, kind="noise", clusters=[0])
     done("report", run)
-    explored = Explored(run, device="cpu")
-    assert len(explored.map.rows) == 60
-    explored.step_back(explored.edits.lines)
-    assert explored.clusters()["noise"] == 0
+    session = ExplorerSession(run, device="cpu")
+    assert len(session.map.rows) == 60
+    session.undo(session.edits.lines)
+    assert session.clusters()["noise"] == 0
 
 
 def test_pictures_are_of_the_clusters_of_now(run: Path) -> None:
     changed, _ = _change_all(run)
-    shown = Shown(read_run(run, device="cpu"))
-    sizes = picture_of([shown], "sizes")
-    assert isinstance(sizes, BarPicture)
-    assert sorted(sizes.groups) == [0, 2, 4] and sizes.names[0] == "Where is my <b>parcel</b>?"
+    shown = ReportModel(read_run(run, device="cpu"))
+    sizes = build_plot([shown], "sizes")
+    assert isinstance(sizes, BarPlot)
+    assert sorted(sizes.categories) == [0, 2, 4] and sizes.names[0] == "Where is my <b>parcel</b>?"
     assert list(sizes.values) == sorted(sizes.values, reverse=True)
-    assert sizes.values == tuple(float((changed == k).sum()) for k in sizes.groups)
-    similar = picture_of([shown], "similarity")
-    assert isinstance(similar, TablePicture) and similar.values.shape == (3, 3) and np.isfinite(similar.values).all()
+    assert sizes.values == tuple(float((changed == k).sum()) for k in sizes.categories)
+    similar = build_plot([shown], "similarity")
+    assert isinstance(similar, TablePlot) and similar.values.shape == (3, 3) and np.isfinite(similar.values).all()
     for ending in ("png", "html"):
         done("plot", run, "map", "-o", run / f"map.{ending}")
-    assert "in no group" in (run / "map.html").read_text(encoding="utf-8")
+    assert "no cluster" in (run / "map.html").read_text(encoding="utf-8")
 
 
 def test_compare_takes_runs_as_they_are_now_and_files_as_they_are(run: Path, made: Path) -> None:
@@ -165,7 +166,7 @@ def test_predict_tells_the_names_of_now(run: Path, tmp_path: Path) -> None:
     rows = read_rows(tmp_path / "out.csv")
     assert list(rows[0])[:3] == ["row", "cluster", "cluster_name"]
     assert [int(row["cluster"]) for row in rows[:60]] == changed[:60].tolist()
-    names = Explored(run, device="cpu").state.names | {-1: ""}
+    names = ExplorerSession(run, device="cpu").state.names | {-1: ""}
     assert [row["cluster_name"] for row in rows] == [names[int(row["cluster"])] for row in rows]
     assert rows[-1]["cluster_name"] == "Where is my <b>parcel</b>?" and rows[-2]["cluster_name"] == ""
 
@@ -179,7 +180,7 @@ def test_a_language_model_names_the_clusters_of_now_but_none_that_a_person_named
         assert len(server.requests) == 2
     names = {card["id"]: card["name"] for card in _content(run / "report.html")["clusters"]}
     assert names == {0: "Where is my <b>parcel</b>?", 2: "Passwords", 4: "Accounts"}
-    assert Explored(run, device="cpu").state.names == names
+    assert ExplorerSession(run, device="cpu").state.names == names
     told = read_json(run / "clusters.json")["clusters"]
     assert [each["id"] for each in told] == [0, 1, 2, 3] and told[2]["name"] == "Passwords"
     assert tree(run)["edits.jsonl"] == kept["edits.jsonl"]

@@ -74,13 +74,13 @@ def test_what_is_refused(texts_csv: Path, tiny_encoder: Path, tmp_path: Path) ->
 
 
 def test_the_report_shows_why(texts_csv: Path, tmp_path: Path) -> None:
-    from coterie.report.html.rendering import content_of
+    from coterie.report.html.rendering import read_content
 
     given = ("fit", texts_csv, "-m", "tfidf", "-q", "--report", "-o")
     done(*given, tmp_path / "run", "-k", "auto", "--k-range", "3-6")
-    told = content_of((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
+    told = read_content((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
     assert told is not None
     assert told["choice"] == read_json(tmp_path / "run" / "run.json")["choice_of_k"]
     done(*given, tmp_path / "given", "-k", 3)
-    told = content_of((tmp_path / "given" / "report.html").read_text(encoding="utf-8"))
+    told = read_content((tmp_path / "given" / "report.html").read_text(encoding="utf-8"))
     assert told is not None and told["choice"] is None

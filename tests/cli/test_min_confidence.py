@@ -67,11 +67,11 @@ def test_a_run_with_unassigned_texts_can_be_shown_and_a_column_of_that_name_is_k
     assert header[-1] == "best_guess_input"
     assert column(tmp_path / "run" / "assignments.csv", "best_guess_input")[0] == "g0"
     done("report", tmp_path / "run", "--by", "best_guess")
-    from coterie.app.session import Explored
+    from coterie.app.session import ExplorerSession
 
-    explored = Explored(tmp_path / "run")
+    session = ExplorerSession(tmp_path / "run")
     guesses = column(tmp_path / "run" / "assignments.csv", "best_guess")
-    assert explored.state.labels.tolist() == [int(guess) for guess in guesses]
+    assert session.state.labels.tolist() == [int(guess) for guess in guesses]
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1.5", "sure"])

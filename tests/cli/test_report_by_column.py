@@ -10,7 +10,7 @@ import pytest
 from command_line import column, done, read_json, refusal, tree, write_csv, write_parquet
 from conftest import topic_texts
 
-from coterie.report.html.rendering import content_of
+from coterie.report.html.rendering import read_content
 
 TEXTS, TOPICS = topic_texts(36)
 N = len(TEXTS)
@@ -26,7 +26,7 @@ def by(run: Path) -> list[dict[str, Any]]:
 
 
 def page(path: Path) -> dict[str, Any]:
-    content = content_of(path.read_text(encoding="utf-8"))
+    content = read_content(path.read_text(encoding="utf-8"))
     assert content is not None
     return content
 

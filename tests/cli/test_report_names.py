@@ -14,7 +14,7 @@ from chat_server import ChatServer, Reply, Request, fails, says
 from command_line import coterie, done, read_json, refusal, tree, write_csv
 from conftest import topic_texts
 
-from coterie.report.html.rendering import content_of
+from coterie.report.html.rendering import read_content
 
 TEXTS, _ = topic_texts(36)
 KEY = "sk-very-secret-0123456789"
@@ -47,7 +47,7 @@ def clusters(run: Path) -> list[dict[str, Any]]:
 
 
 def page_names(path: Path) -> list[str]:
-    content = content_of(path.read_text(encoding="utf-8"))
+    content = read_content(path.read_text(encoding="utf-8"))
     assert content is not None
     names = [card["name"] for card in content["clusters"]]
     assert any(f"“{name}”" in content["headline"][0] for name in names)

@@ -11,9 +11,10 @@ from conftest import topic_texts
 
 from coterie import describe_clusters
 from coterie.cli.fit import fit
-from coterie.describe.cards import Borderline, ClusterCard, build_cards, runner_ups
+from coterie.describe.cards import Borderline, ClusterCard, build_cards
+from coterie.describe.geometry import find_runner_ups
 from coterie.errors import InputError
-from coterie.report.report_model import Shown
+from coterie.report.report_model import ReportModel
 from coterie.runs.saved_run import read_run
 from coterie.types import Topic
 
@@ -122,7 +123,8 @@ def test_stability_is_given_for_each_cluster() -> None:
 
 
 def test_a_card_is_flat_and_ready_for_json() -> None:
-    card = _cards(confidence=np.linspace(0.1, 0.7, 7), runner_up=runner_ups(VECTORS, VECTORS[[0, 3, 5]], LABELS))[0]
+    runner_ups = find_runner_ups(VECTORS, VECTORS[[0, 3, 5]], LABELS)
+    card = _cards(confidence=np.linspace(0.1, 0.7, 7), runner_up=runner_ups)[0]
     told = json.loads(json.dumps(card.to_dict(), allow_nan=False))
     assert list(told) == [
         "id",
@@ -185,7 +187,7 @@ def test_texts_that_are_not_on_the_map_can_be_borderline(method: str, tiny_encod
     made = tmp_path / "run"
     fit(tmp_path / "texts.txt", clusters="4", method=method, output=made, quiet=True, report=False, **encoder)
     run = read_run(made, device="cpu")
-    some, everything = Shown(run, kind="pca", points=100), Shown(run, kind="pca")
+    some, everything = ReportModel(run, kind="pca", points=100), ReportModel(run, kind="pca")
     assert len(some.rows) == 100 and len(everything.rows) == 300
     for card, whole in zip(some.cards, everything.cards, strict=True):
         assert [each.text for each in card.borderline] == [each.text for each in whole.borderline]

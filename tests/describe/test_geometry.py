@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coterie.describe import geometry as neighbours
-from coterie.describe.geometry import measure_geometry, runner_ups
+from coterie.describe.geometry import find_runner_ups, measure_geometry
 
 
 def _oracle(vectors: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> list[int]:
@@ -27,27 +27,27 @@ def test_the_nearest_other_centre(kind: type, monkeypatch: pytest.MonkeyPatch) -
     centers = generator.normal(size=(12, 8)) * 3 + 5
     labels = generator.integers(0, 12, size=300)
     vectors = (centers[labels] + generator.normal(size=(300, 8))).astype(kind)
-    found = runner_ups(vectors, centers, labels)
+    found = find_runner_ups(vectors, centers, labels)
     assert found.tolist() == _oracle(vectors.astype(np.float64), centers, labels)
     assert (found != labels).all()
 
 
 def test_the_own_cluster_need_not_be_the_nearest() -> None:
     centers = np.array([[0.0], [1.0], [5.0]])
-    assert runner_ups(np.array([[0.1], [0.1], [4.0]]), centers, np.array([0, 2, 0])).tolist() == [1, 0, 2]
+    assert find_runner_ups(np.array([[0.1], [0.1], [4.0]]), centers, np.array([0, 2, 0])).tolist() == [1, 0, 2]
 
 
 def test_rows_in_no_cluster_and_single_centres_have_no_runner_up() -> None:
     vectors = np.array([[0.0], [1.0]])
-    assert runner_ups(vectors, np.array([[0.0], [1.0]]), np.array([-1, 1])).tolist() == [-1, 0]
-    assert runner_ups(vectors, np.array([[0.0]]), np.array([0, 0])).tolist() == [-1, -1]
-    assert runner_ups(vectors, np.array([[np.nan]]), np.array([0, 0])).tolist() == [-1, -1]
-    assert runner_ups(np.empty((0, 1)), np.array([[0.0]]), np.empty(0, np.int64)).tolist() == []
+    assert find_runner_ups(vectors, np.array([[0.0], [1.0]]), np.array([-1, 1])).tolist() == [-1, 0]
+    assert find_runner_ups(vectors, np.array([[0.0]]), np.array([0, 0])).tolist() == [-1, -1]
+    assert find_runner_ups(vectors, np.array([[np.nan]]), np.array([0, 0])).tolist() == [-1, -1]
+    assert find_runner_ups(np.empty((0, 1)), np.array([[0.0]]), np.empty(0, np.int64)).tolist() == []
 
 
 def test_centres_of_empty_clusters_are_nobodys() -> None:
     centers = np.array([[0.0], [np.nan], [1.0], [9.0]])
-    assert runner_ups(np.array([[0.1], [0.9], [8.0]]), centers, np.array([0, 2, 1])).tolist() == [2, 0, 3]
+    assert find_runner_ups(np.array([[0.1], [0.9], [8.0]]), centers, np.array([0, 2, 1])).tolist() == [2, 0, 3]
 
 
 def test_many_rows_and_centres_take_little_memory() -> None:
@@ -55,7 +55,7 @@ def test_many_rows_and_centres_take_little_memory() -> None:
     vectors = generator.normal(size=(40_000, 8)).astype(np.float32)
     labels = np.arange(40_000) % 1_000
     tracemalloc.start()
-    found = runner_ups(vectors, vectors[:1_000], labels)
+    found = find_runner_ups(vectors, vectors[:1_000], labels)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # All distances at once would be 160 MB.

@@ -8,48 +8,53 @@ import time
 import numpy as np
 import pytest
 
-from coterie.describe.names import cluster_names
+from coterie.describe.names import names_from_keywords
 
 
 def test_a_name_is_made_of_the_best_keywords() -> None:
-    assert cluster_names([["reset password", "login", "account"], ["parcel"]]) == ["Reset password, login", "Parcel"]
+    assert names_from_keywords([["reset password", "login", "account"], ["parcel"]]) == [
+        "Reset password, login",
+        "Parcel",
+    ]
 
 
 def test_a_phrase_takes_the_place_of_its_words() -> None:
-    assert cluster_names([["password", "reset password", "login"]]) == ["Reset password, login"]
-    assert cluster_names([["reset password", "password", "reset", "login"]]) == ["Reset password, login"]
+    assert names_from_keywords([["password", "reset password", "login"]]) == ["Reset password, login"]
+    assert names_from_keywords([["reset password", "password", "reset", "login"]]) == ["Reset password, login"]
 
 
 def test_keywords_with_new_words_come_first() -> None:
-    assert cluster_names([["apple pay", "apple watch", "google"]]) == ["Apple pay, google"]
-    assert cluster_names([["apple pay", "apple watch"]]) == ["Apple pay, apple watch"]
+    assert names_from_keywords([["apple pay", "apple watch", "google"]]) == ["Apple pay, google"]
+    assert names_from_keywords([["apple pay", "apple watch"]]) == ["Apple pay, apple watch"]
 
 
 def test_a_cluster_without_keywords_is_named_by_its_id() -> None:
-    assert cluster_names([["late"], [], [""]]) == ["Late", "Cluster 1", "Cluster 2"]
-    assert cluster_names([[], []], ids=[7, 9]) == ["Cluster 7", "Cluster 9"]
-    assert cluster_names([]) == []
+    assert names_from_keywords([["late"], [], [""]]) == ["Late", "Cluster 1", "Cluster 2"]
+    assert names_from_keywords([[], []], ids=[7, 9]) == ["Cluster 7", "Cluster 9"]
+    assert names_from_keywords([]) == []
 
 
 def test_more_keywords_tell_alike_names_apart() -> None:
-    names = cluster_names([["parcel", "late", "courier"], ["late", "parcel", "depot"], ["refund", "bank", "card"]])
+    names = names_from_keywords(
+        [["parcel", "late", "courier"], ["late", "parcel", "depot"], ["refund", "bank", "card"]]
+    )
     assert names == ["Parcel, late, courier", "Late, parcel, depot", "Refund, bank"]
 
 
 def test_a_number_at_last() -> None:
-    assert cluster_names([["parcel", "late"]] * 3) == ["Parcel, late", "Parcel, late (2)", "Parcel, late (3)"]
-    assert cluster_names([["parcel", "late"], ["late", "parcel"]]) == ["Parcel, late", "Late, parcel (2)"]
-    assert cluster_names([["parcel"], ["Parcel"]]) == ["Parcel", "Parcel (2)"]
+    assert names_from_keywords([["parcel", "late"]] * 3) == ["Parcel, late", "Parcel, late (2)", "Parcel, late (3)"]
+    assert names_from_keywords([["parcel", "late"], ["late", "parcel"]]) == ["Parcel, late", "Late, parcel (2)"]
+    assert names_from_keywords([["parcel"], ["Parcel"]]) == ["Parcel", "Parcel (2)"]
     # A keyword may look like the name of a cluster without keywords, or like a numbered one.
-    assert len(set(cluster_names([["cluster 1"], [], ["cluster 1"], ["cluster 1 (2)"]]))) == 4
+    assert len(set(names_from_keywords([["cluster 1"], [], ["cluster 1"], ["cluster 1 (2)"]]))) == 4
 
 
 def test_names_stay_short_where_they_can() -> None:
     long = "a remarkably long keyword of many words"
-    assert cluster_names([[long, "second"]]) == [long[0].upper() + long[1:]]
-    (cut,) = cluster_names([["w" * 100_000, "late"]])
+    assert names_from_keywords([[long, "second"]]) == [long[0].upper() + long[1:]]
+    (cut,) = names_from_keywords([["w" * 100_000, "late"]])
     assert len(cut) == 40 and cut.endswith("…")
-    assert len(set(cluster_names([["w" * 100 + "a"], ["w" * 100 + "b"]]))) == 2
+    assert len(set(names_from_keywords([["w" * 100 + "a"], ["w" * 100 + "b"]]))) == 2
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_names_stay_short_where_they_can() -> None:
     [("größe", "Größe"), ("été", "Été"), ("iPhone case", "iPhone case"), ("כלב גדול", "כלב גדול"), ("👍", "👍")],
 )
 def test_the_first_letter_is_a_capital_where_there_is_one(keyword: str, name: str) -> None:
-    assert cluster_names([[keyword]]) == [name]
+    assert names_from_keywords([[keyword]]) == [name]
 
 
 def test_a_thousand_clusters_with_few_words_are_told_apart() -> None:
@@ -65,7 +70,7 @@ def test_a_thousand_clusters_with_few_words_are_told_apart() -> None:
     words = ["late", "parcel", "login", "refund", "card", "app", "depot", "email"]
     keywords = [list(generator.permutation(words)[: generator.integers(0, 8)]) for _ in range(1_000)]
     began = time.perf_counter()
-    names = cluster_names(keywords)
+    names = names_from_keywords(keywords)
     assert time.perf_counter() - began < 5
     assert len({name.casefold() for name in names}) == 1_000
 
@@ -85,11 +90,11 @@ def test_the_table_of_clusters_shows_the_names() -> None:
 
 def test_a_cluster_that_is_a_language_says_so() -> None:
     from coterie import describe_clusters
-    from coterie.describe.names import names_of
+    from coterie.describe.names import name_clusters
 
     texts = ["where is my parcel", "my parcel is late", "the parcel is not here", "wo ist mein Paket", "ich warte noch"]
     summaries = describe_clusters(texts, [0, 0, 0, 1, 1])
     assert [each.language for each in summaries] == [None, "german"]
     assert "language" not in summaries[0].to_dict() and summaries[1].to_dict()["language"] == "german"
-    names = names_of(summaries)
+    names = name_clusters(summaries)
     assert names[0].startswith("Parcel") and names[1].startswith("German: ")

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from coterie.errors import InputError, MissingExtraError, SettingError
-from coterie.report.projection import Kind, project, project_together
+from coterie.report.projection import ProjectionKind, project, project_together
 
 
 def _blobs(n: int, n_groups: int, dimensions: int = 16, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -35,7 +35,7 @@ def _fills_square(places: NDArray[Any]) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["auto", "tsne", "umap"])
-def test_groups_stay_together(kind: Kind) -> None:
+def test_groups_stay_together(kind: ProjectionKind) -> None:
     if kind == "umap":
         pytest.importorskip("umap")
     vectors, groups = _blobs(300, 6)
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_map() -> None:
 
 @pytest.mark.parametrize("kind", ["tsne", "pca", "umap"])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 10])
-def test_few_rows(kind: Kind, n: int) -> None:
+def test_few_rows(kind: ProjectionKind, n: int) -> None:
     if kind == "umap":
         pytest.importorskip("umap")
     generator = np.random.default_rng(n)
@@ -107,7 +107,7 @@ def test_few_rows(kind: Kind, n: int) -> None:
 
 @pytest.mark.parametrize("kind", ["tsne", "pca"])
 @pytest.mark.parametrize("value", [0.0, 1.5])
-def test_constant_vectors_lie_in_the_middle(kind: Kind, value: float) -> None:
+def test_constant_vectors_lie_in_the_middle(kind: ProjectionKind, value: float) -> None:
     assert np.array_equal(project(np.full((30, 8), value), kind=kind), np.zeros((30, 2)))
 
 
@@ -142,7 +142,7 @@ def _distance(first: NDArray[Any], second: NDArray[Any]) -> float:
 
 
 @pytest.mark.parametrize("kind", ["tsne", "pca", "umap"])
-def test_panels_can_be_followed(kind: Kind) -> None:
+def test_panels_can_be_followed(kind: ProjectionKind) -> None:
     if kind == "umap":
         pytest.importorskip("umap")
     vectors, groups = _blobs(200, 5)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from coterie.report.html.content import build_report
-from coterie.report.html.rendering import render_report
+from coterie.report.html.rendering import render_page
 from coterie.runs.saved_run import Run
 from coterie.text.corpus import as_corpus
 
@@ -37,6 +37,7 @@ def _run(folder: Path, texts: list[str], n_clusters: int) -> Run:
         cluster_centers_=middles,
         initial_labels_=(labels + generator.integers(0, 2, len(texts))) % n_clusters,
         seed_=0,
+        training_verdict_=None,
         transform=lambda asked: np.array([vectors[text] for text in asked]),
         cluster_topics=lambda: None,
     )
@@ -58,7 +59,7 @@ def test_twenty_thousand_texts_are_under_eight_megabytes(kind: str, n_clusters: 
     data = build_report(
         _run(tmp_path, TEXTS[kind], n_clusters), kind="pca", labels=[f"label {i % 12}" for i in range(N_TEXTS)]
     )
-    size = len(render_report(data).encode())
+    size = len(render_page(data.content).encode())
     assert data.content["points"]["count"] == len(data.content["points"]["texts"]) == N_TEXTS
     assert size < LARGEST, size
     # Nothing is cut that need not be.

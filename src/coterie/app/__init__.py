@@ -1,1 +1,1 @@
-"""The explorer: a run in the browser, where its clusters are looked at, corrected and handed on."""
+"""The explorer: a saved run in the browser, where people inspect, correct and export its clusters."""

@@ -1,4 +1,4 @@
-"""One run as the explorer holds it: its texts, its map, and what people have made of its clusters."""
+"""One run as the explorer holds it in memory: its texts, its map, and its clusters with all edits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import unit_rows
-from coterie.describe.geometry import cluster_means, runner_ups
+from coterie.describe.geometry import cluster_means, find_runner_ups
 from coterie.errors import InputError
-from coterie.report.html.content import packed, packed_places
+from coterie.report.html.content import pack, pack_coordinates
 from coterie.runs.calibration import Calibration
 from coterie.runs.edited_clusters import read_edited
 from coterie.runs.edits.kinds import NOISE, Edit
@@ -27,31 +27,33 @@ from coterie.runs.saved_run import ASSIGNMENTS_FILE, fitted_column, read_about, 
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.reading import column_names, read_columns
 
-# Texts that a list shows at a time, and texts embedded at a time.
-PAGE, EMBEDDED_AT_A_TIME = 50, 512
+# Texts of a list that are sent at a time.
+PAGE_SIZE = 50
+# Texts per call of the model: between two calls, other requests may use it.
+EMBEDDED_AT_A_TIME = 512
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which texts a list should hold.
+class TextFilter:
+    """Which texts a list contains, and in which order.
 
     Attributes
     ----------
     cluster:
-        Of this cluster alone; ``None`` for all, -1 for those in none.
+        Only texts of this cluster; ``None`` for all, -1 for texts in no cluster.
     query:
-        That hold these letters, in whatever case.
-    weak_first:
-        The least certain first; otherwise the most certain.
+        Only texts that contain this string, in upper or lower case.
+    lowest_first:
+        Order by confidence, the lowest first; otherwise the highest.
     """
 
     cluster: int | None = None
     query: str = ""
-    weak_first: bool = False
+    lowest_first: bool = False
 
 
-class Explored:
-    """A run folder, opened. Nothing heavy is loaded until a text has to be embedded."""
+class ExplorerSession:
+    """A saved run, opened. The model is loaded when the first text has to be embedded."""
 
     def __init__(self, folder: Path, *, device: str = "auto") -> None:
         self.about = read_about(folder)
@@ -67,11 +69,11 @@ class Explored:
         self.confidence = np.array([float(str(cell)) for cell in self.columns["confidence"]])
         self._cards = read_told_clusters(folder)
         self._log = EditLog(folder)
-        # Of the state, held for moments; and of the model, which takes longer and serves one at a time.
+        # The state is locked for moments, the model for as long as it embeds.
         self.lock, self.model_lock = RLock(), RLock()
-        self._next: tuple[Edited, NDArray[np.int64]] | None = None
+        self._runner_ups: tuple[Edited, NDArray[np.int64]] | None = None
         self._reload()
-        # The first row of every distinct text that was ever in a cluster: what lists and the map show.
+        # The first row of every distinct text: what lists and the map show.
         index = self.corpus.distinct_index
         first = np.unique(index[index >= 0], return_index=True)[1]
         self.first_rows = np.sort(np.flatnonzero(index >= 0)[first])
@@ -89,63 +91,63 @@ class Explored:
 
     @property
     def has_map(self) -> bool:
-        """Whether a map was made before."""
-        return "map" in vars(self) or self._left_map is not None
+        """Whether the run has a map, so that none has to be made."""
+        return "map" in vars(self) or self._stored_map is not None
 
     @cached_property
-    def _left_map(self) -> StoredMap | None:
+    def _stored_map(self) -> StoredMap | None:
         return read_map(self.folder, len(self.corpus))
 
     @cached_property
     def map(self) -> StoredMap:
-        """Its map: as the report left it, or made now, which takes as long as embedding the texts."""
-        found = self._left_map
+        """The map that the report stored, or a new one, which takes as long as embedding the texts."""
+        found = self._stored_map
         if found is None:
-            from coterie.report.report_model import Shown
+            from coterie.report.report_model import ReportModel
             from coterie.runs.saved_run import read_run
 
             run = read_run(self.folder, device=self.device)
             self.__dict__["model"] = run.model
-            found = write_map(self.folder, Shown(run).stored_map)
+            found = write_map(self.folder, ReportModel(run).stored_map)
         return found
 
     @cached_property
     def calibration(self) -> Calibration | None:
-        """How the margin of a new text becomes confidence."""
+        """How the margin of a new text becomes a confidence."""
         return Calibration.read(self.folder)
 
     @cached_property
     def map_vectors(self) -> Any:
-        """The vectors of the map's texts as the method has them: a sparse table where it counts words."""
+        """The vectors of the map's texts as the method computes them: a sparse matrix where it counts words."""
         return self.map.vectors if self.map.exact else self.embed([self.corpus.texts[row] for row in self.map.rows])
 
     @cached_property
     def map_directions(self) -> Any:
-        """The same, each of length 1."""
+        """The same vectors, scaled to length 1."""
         return unit_rows(self.map_vectors)
 
-    def next_of_points(self, state: Edited) -> NDArray[np.int64]:
-        """The runner-up of every point of the map; remembered until the clusters change."""
-        known = self._next
-        if known is None or known[0] is not state:
+    def runner_ups_of_points(self, state: Edited) -> NDArray[np.int64]:
+        """Return the runner-up of every point of the map; cached until the clusters change."""
+        cached = self._runner_ups
+        if cached is None or cached[0] is not state:
             vectors, clusters = self.map.vectors, state.labels[self.map.rows]
-            known = state, runner_ups(vectors, cluster_means(vectors, clusters, state.next_id), clusters)
-            self._next = known
-        return known[1]
+            cached = state, find_runner_ups(vectors, cluster_means(vectors, clusters, state.next_id), clusters)
+            self._runner_ups = cached
+        return cached[1]
 
     @cached_property
-    def _lowered(self) -> list[str]:
+    def _lower_case_texts(self) -> list[str]:
         return [text.lower() for text in self.corpus.texts]
 
     @cached_property
     def point_of(self) -> NDArray[np.int64]:
-        """Where each row's text is on the map; -1 for those that are not on it."""
+        """The point of the map that shows each row's text; -1 for texts that are not on the map."""
         of_text = np.full(len(self.corpus.distinct) + 1, -1, dtype=np.int64)
         of_text[self.corpus.distinct_index[self.map.rows]] = np.arange(len(self.map.rows))
         return of_text[self.corpus.distinct_index]
 
     def overview(self) -> dict[str, Any]:
-        """What does not change while one looks at it."""
+        """Return the run as the page loads it: what stays the same, and the clusters."""
         return {
             "title": Path(self.about["input"]["source"]).name,
             "calibrated": self.calibration is not None,
@@ -154,25 +156,24 @@ class Explored:
             "distinct": len(self.corpus.distinct),
             "points": {
                 "count": len(self.map.rows),
-                **packed_places(self.map.places),
-                "confidence": packed(np.round(255 * np.clip(self.confidence[self.map.rows], 0, 1)), np.uint8),
-                "row": packed(self.map.rows, np.int32),
+                **pack_coordinates(self.map.places),
+                "confidence": pack(np.round(255 * np.clip(self.confidence[self.map.rows], 0, 1)), np.uint8),
+                "row": pack(self.map.rows, np.int32),
             },
             **self.clusters(),
         }
 
     def clusters(self) -> dict[str, Any]:
-        """The clusters as they are now, and the cluster of every point."""
+        """Return the current clusters, and the cluster of every point."""
         state = self.state
-        sizes = np.bincount(state.labels[state.labels >= 0], minlength=state.next_id)
-        sums = np.bincount(
-            state.labels[state.labels >= 0], weights=self.confidence[state.labels >= 0], minlength=state.next_id
-        )
+        inside = state.labels >= 0
+        sizes = np.bincount(state.labels[inside], minlength=state.next_id)
+        sums = np.bincount(state.labels[inside], weights=self.confidence[inside], minlength=state.next_id)
         return {
-            "seen": self.edits.lines,
+            "log_lines": self.edits.lines,
             "can_undo": bool(self.edits.active),
             "can_redo": bool(self.edits.undone),
-            "last": _told(self.edits.active[-1], state) if self.edits.active else "",
+            "last": _describe_edit(self.edits.active[-1], state) if self.edits.active else "",
             "notes": state.notes,
             "next_id": state.next_id,
             "noise": int(((state.labels == NOISE) & ~self.corpus.empty).sum()),
@@ -186,93 +187,96 @@ class Explored:
                 }
                 for cluster, name in sorted(state.names.items(), key=lambda each: (-sizes[each[0]], each[0]))
             ],
-            "cluster": packed(state.labels[self.map.rows], np.int32),
+            "cluster": pack(state.labels[self.map.rows], np.int32),
         }
 
-    def _rows(self, wanted: Wanted) -> NDArray[np.int64]:
+    def _filter_rows(self, text_filter: TextFilter) -> NDArray[np.int64]:
         rows = self.first_rows
-        if wanted.cluster is not None:
-            rows = rows[self.state.labels[rows] == wanted.cluster]
-        if wanted.query:
-            query = wanted.query.lower()
-            rows = np.array([row for row in rows.tolist() if query in self._lowered[row]], dtype=np.int64)
-        order = np.argsort(self.confidence[rows] * (1 if wanted.weak_first else -1), kind="stable")
+        if text_filter.cluster is not None:
+            rows = rows[self.state.labels[rows] == text_filter.cluster]
+        if text_filter.query:
+            query = text_filter.query.lower()
+            rows = np.array([row for row in rows.tolist() if query in self._lower_case_texts[row]], dtype=np.int64)
+        order = np.argsort(self.confidence[rows] * (1 if text_filter.lowest_first else -1), kind="stable")
         return rows[order]
 
-    def texts(self, wanted: Wanted, begin: int = 0, most: int = PAGE) -> dict[str, Any]:
-        """A page of the texts that are wanted."""
-        rows = self._rows(wanted)
+    def texts(self, text_filter: TextFilter, begin: int = 0, most: int = PAGE_SIZE) -> dict[str, Any]:
+        """Return a part of the texts that pass the filter, and how many there are."""
+        rows = self._filter_rows(text_filter)
         return {"total": len(rows), "texts": [self.text(int(row)) for row in rows[begin : begin + most]]}
 
     def text(self, row: int) -> dict[str, Any]:
-        """One text and what is known about it."""
+        """Return one text with its cluster, confidence and runner-up."""
         cluster, point = int(self.state.labels[row]), int(self.point_of[row])
-        runner_up = -1 if point < 0 else int(self.next_of_points(self.state)[point])
+        runner_up = -1 if point < 0 else int(self.runner_ups_of_points(self.state)[point])
         return {
             "row": row,
             "text": self.corpus.texts[row],
             "times": int(self.corpus.counts[self.corpus.distinct_index[row]]),
             "cluster": cluster,
-            "name": self.state.names.get(cluster, "none"),
+            "name": self.state.names.get(cluster, "no cluster"),
             "confidence": round(float(self.confidence[row]), 3),
             "moved": bool(self.state.moved[row]),
             "runner_up": self.state.names.get(runner_up),
             "mapped": point >= 0,
         }
 
-    def matching(self, wanted: Wanted) -> str:
-        """Which points of the map are wanted, as one byte each."""
-        rows = np.zeros(len(self.corpus), dtype=bool)
-        rows[self._rows(wanted)] = True
-        return packed(rows[self.map.rows], np.uint8)
+    def matching_points(self, text_filter: TextFilter) -> str:
+        """Return which points of the map pass the filter, as one byte each."""
+        passes = np.zeros(len(self.corpus), dtype=bool)
+        passes[self._filter_rows(text_filter)] = True
+        return pack(passes[self.map.rows], np.uint8)
 
     def rows_with_texts_of(self, rows: list[int]) -> NDArray[np.int64]:
-        """All rows that hold the text of one of these: a text is in one cluster."""
-        wrong = [row for row in rows if not 0 <= row < len(self.corpus) or self.corpus.distinct_index[row] < 0]
-        if wrong:
-            raise InputError(f"there is no text in row {wrong[0] + 1} of this run")
+        """Return all rows that have the text of one of ``rows``: a text is in one cluster only."""
+        invalid = [row for row in rows if not 0 <= row < len(self.corpus) or self.corpus.distinct_index[row] < 0]
+        if invalid:
+            raise InputError(f"row {invalid[0] + 1} of this run has no text")
         return np.flatnonzero(np.isin(self.corpus.distinct_index, self.corpus.distinct_index[rows]))
 
     def vectors_of(self, rows: NDArray[np.int64]) -> Any:
-        """Where the method puts the texts of some rows, a sparse table where it counts words.
+        """Return the vectors of the texts of some rows, a sparse matrix where the method counts words.
 
-        From the map where they are on it, else embedded, some at a time: others may want the model meanwhile.
+        Texts on the map have stored vectors; the others are embedded in parts, so that other requests can use the
+        model in between.
         """
         texts = [self.corpus.texts[row] for row in rows]
         if not self.map.exact:
             return self.embed(texts)
         points = self.point_of[rows]
-        found = self.map.vectors[np.maximum(points, 0)]
-        missing = np.flatnonzero(points < 0)
-        for begin in range(0, len(missing), EMBEDDED_AT_A_TIME):
-            some = missing[begin : begin + EMBEDDED_AT_A_TIME]
-            found[some] = self.embed([texts[place] for place in some])
-        return found
+        vectors = self.map.vectors[np.maximum(points, 0)]
+        unmapped = np.flatnonzero(points < 0)
+        for begin in range(0, len(unmapped), EMBEDDED_AT_A_TIME):
+            part = unmapped[begin : begin + EMBEDDED_AT_A_TIME]
+            vectors[part] = self.embed([texts[i] for i in part])
+        return vectors
 
     def embed(self, texts: list[str]) -> Any:
-        """Vectors of texts by the run's model."""
+        """Return the vectors of texts by the run's model."""
         with self.model_lock:
             return self.model.transform(texts)
 
-    def edit(self, edit: Edit, seen: int) -> None:
-        """Keep an edit of somebody who had seen so many lines of the log."""
-        with self._written(seen) as log:
+    def edit(self, edit: Edit, log_lines: int) -> None:
+        """Append an edit to the log; an error where the log no longer has the ``log_lines`` that the page knows of."""
+        with self._write_log(log_lines) as log:
             self.state.check(edit)
-            log.append(edit, seen=seen)
+            log.append(edit, seen=log_lines)
 
-    def step_back(self, seen: int) -> None:
-        with self._written(seen) as log:
-            log.undo(seen=seen)
+    def undo(self, log_lines: int) -> None:
+        """Undo the last edit."""
+        with self._write_log(log_lines) as log:
+            log.undo(seen=log_lines)
 
-    def step_forward(self, seen: int) -> None:
-        with self._written(seen) as log:
-            log.redo(seen=seen)
+    def redo(self, log_lines: int) -> None:
+        """Redo the edit that was undone last."""
+        with self._write_log(log_lines) as log:
+            log.redo(seen=log_lines)
 
     @contextmanager
-    def _written(self, seen: int) -> Iterator[EditLog]:
-        """The log, to write to; the state is as the log is before and after, whoever else has written."""
+    def _write_log(self, log_lines: int) -> Iterator[EditLog]:
+        """Give the log to write to; the state follows the log before and after, whoever else has written to it."""
         with self.lock:
-            if self.edits.lines != seen:
+            if self.edits.lines != log_lines:
                 self._reload()
             try:
                 yield self._log
@@ -280,13 +284,13 @@ class Explored:
                 self._reload()
 
 
-def _told(edit: Edit, state: Edited) -> str:
-    """What the last edit was, for the button that takes it back."""
+def _describe_edit(edit: Edit, state: Edited) -> str:
+    """Return what an edit did, for the tooltip of the undo button."""
+    target = "noise" if edit.to == NOISE else f"“{state.names.get(edit.to, edit.to)}”"
     if edit.kind == "move":
-        where = "noise" if edit.to == NOISE else f"“{state.names.get(edit.to, edit.to)}”"
-        return f"{len(edit.texts):,} texts moved to {where}"
+        return f"{len(edit.texts):,} texts moved to {target}"
     if edit.kind == "merge":
-        return "marked as noise" if edit.to == NOISE else f"merged into “{state.names.get(edit.to, edit.to)}”"
+        return "marked as noise" if edit.to == NOISE else f"merged into {target}"
     if edit.kind == "split":
         return f"split into {len(edit.parts)}"
     return f"renamed to “{edit.name}”"

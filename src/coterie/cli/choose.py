@@ -58,10 +58,10 @@ def choose_for(
 def draw_choice(choice: ChosenK, folder: Path) -> None:
     """The picture of why, where matplotlib is installed."""
     from coterie.errors import MissingExtraError
-    from coterie.report.plots.matplotlib_plots import draw_picture
-    from coterie.report.plots.pictures import choice_picture
+    from coterie.report.plots.matplotlib_plots import write_plot
+    from coterie.report.plots.plot_data import build_cluster_count_plot
 
     try:
-        draw_picture(choice_picture(choice.to_dict()), folder / PICTURE_FILE)
+        write_plot(build_cluster_count_plot(choice.to_dict()), folder / PICTURE_FILE)
     except MissingExtraError:
         return

@@ -12,7 +12,7 @@ from coterie.cli.options import Json
 from coterie.formatting import percent
 
 if TYPE_CHECKING:
-    from coterie.describe.changes import ChangeKind, ClusterChange
+    from coterie.describe.partition_changes import ChangeKind, ClusterChange
     from coterie.runs.comparison import RunComparison, RunPartition
 
 # Lines printed of each kind of change.

@@ -35,18 +35,18 @@ def explore(
     try:
         import uvicorn
 
-        from coterie.app.server import LOOPBACK, explorer
+        from coterie.app.server import LOOPBACK, create_app
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "pydantic"):
             raise
         raise InputError("exploring needs FastAPI: pip install 'coterie[app]'") from error
-    from coterie.app.session import Explored
+    from coterie.app.session import ExplorerSession
 
-    explored = Explored(run, device=device)
+    session = ExplorerSession(run, device=device)
     listening = listen(host, port)
-    if not explored.has_map:
+    if not session.has_map:
         typer.echo("Making the map first (the report would have left it) ...", err=True)
-    _ = explored.map  # made before anybody looks
+    _ = session.map  # made before anybody looks
     bound = listening.getsockname()[1]
     names = {*LOOPBACK, host} if host in LOOPBACK else {*LOOPBACK, host, socket.gethostname(), socket.getfqdn()}
     address = f"http://{f'[{host}]' if ':' in host else host}:{bound}/"
@@ -57,11 +57,13 @@ def explore(
         import webbrowser
 
         webbrowser.open(address)
-    server = uvicorn.Server(uvicorn.Config(explorer(explored, names), log_level="warning", timeout_graceful_shutdown=2))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(session, names), log_level="warning", timeout_graceful_shutdown=2)
+    )
     # Ctrl-C is how it is meant to end.
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
-    typer.echo(f"{len(explored.edits.active):,} edits are kept in {run / 'edits.jsonl'}.")
+    typer.echo(f"{len(session.edits.active):,} edits are kept in {run / 'edits.jsonl'}.")
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -40,20 +40,20 @@ def plot(
     """
     from coterie.cli.report import labels_of
     from coterie.errors import SettingError
-    from coterie.report.plots.matplotlib_plots import ENDINGS, draw_picture
-    from coterie.report.plots.pictures import SUBJECTS, picture_of
-    from coterie.report.report_model import Shown
+    from coterie.report.plots.matplotlib_plots import ENDINGS, write_plot
+    from coterie.report.plots.plot_data import SUBJECTS, build_plot
+    from coterie.report.report_model import ReportModel
     from coterie.runs.saved_run import ASSIGNMENTS_FILE, read_run
 
     *folders, subject = what
     # Told before anything is loaded.
     if subject not in SUBJECTS or not folders:
-        raise SettingError(f"say which run and which picture: coterie plot RUN {'|'.join(SUBJECTS)} -o FILE.png")
+        raise SettingError(f"say which run and which plot: coterie plot RUN {'|'.join(SUBJECTS)} -o FILE.png")
     if output.suffix not in ENDINGS:
         raise SettingError(f"--output {output}: the ending must be one of {', '.join(ENDINGS)}")
     runs = []
     for folder in map(Path, folders):
         found = read_run(folder, device=device)
-        runs.append(Shown(found, labels=labels_of(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)))
-    draw_picture(picture_of(runs, subject, color=color, sample=sample), output)
+        runs.append(ReportModel(found, labels=labels_of(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)))
+    write_plot(build_plot(runs, subject, color=color, sample=sample), output)
     typer.echo(f"Wrote {output}.")

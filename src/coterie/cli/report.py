@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from coterie.describe.breakdown import Breakdown
     from coterie.describe.cards import ClusterCard
-    from coterie.report.projection import Kind
+    from coterie.report.projection import ProjectionKind
     from coterie.runs.saved_run import Run
 
 REPORT_FILE = "report.html"
@@ -137,7 +137,7 @@ def _update_cards(folder: Path, counted: Sequence[Breakdown]) -> list[ClusterCar
 def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
     """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
     from coterie.files import whole_file
-    from coterie.report.html.update import retell
+    from coterie.report.html.update import update_page
     from coterie.runs.saved_run import CLUSTERS_FILE
 
     cards = _update_cards(folder, counted)
@@ -146,7 +146,7 @@ def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
     if not made.is_file():
         typer.echo(f"Wrote {folder / CLUSTERS_FILE}; a run without texts gets its report when it is fitted.")
         return
-    page = retell(made.read_text(encoding="utf-8"), cards, counted)
+    page = update_page(made.read_text(encoding="utf-8"), cards, counted)
     with whole_file(path) as stream:
         stream.write(page)
     typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
@@ -177,7 +177,7 @@ def write_report(
     path: Path,
     labels: Sequence[object] | None = None,
     *,
-    kind: Kind = "tsne",
+    kind: ProjectionKind = "tsne",
     points: int = 20_000,
     with_texts: bool = True,
     by: Sequence[Breakdown] = (),
@@ -185,14 +185,14 @@ def write_report(
     """Write the report of a run, whole or not at all; the cards of its clusters."""
     from coterie.files import whole_file
     from coterie.report.html.content import build_report
-    from coterie.report.html.rendering import render_report
+    from coterie.report.html.rendering import render_page
     from coterie.runs.map_file import write_map
 
     data = build_report(run, labels=labels, kind=kind, points=points, with_texts=with_texts, by=by)
     with whole_file(path) as stream:
-        stream.write(render_report(data))
+        stream.write(render_page(data.content))
     if with_texts and path == run.folder / REPORT_FILE:
-        write_map(run.folder, data.shown.stored_map)
+        write_map(run.folder, data.model.stored_map)
     return data.cards
 
 

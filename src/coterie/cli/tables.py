@@ -20,9 +20,9 @@ def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console:
     from rich.table import Table
     from rich.text import Text
 
-    from coterie.describe.names import names_of
+    from coterie.describe.names import name_clusters
 
-    names = names_of(summaries)
+    names = name_clusters(summaries)
     console = console or wide_console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_lines=True, expand=True)
     table.add_column("cluster", justify="right", no_wrap=True)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.describe.geometry import Geometry, measure_geometry
-from coterie.describe.geometry import runner_ups as runner_ups
 from coterie.describe.keywords import rows_by_cluster
-from coterie.describe.names import names_of
+from coterie.describe.names import name_clusters
 from coterie.errors import InputError
 from coterie.types import ClusterSummary, Topic
 
@@ -165,7 +164,7 @@ def build_cards(
     members = rows_by_cluster(clusters, n_clusters)
     geometry = Geometry.unknown(n_clusters) if vectors is None else measure_geometry(vectors, clusters, n_clusters)
     duplicates = _duplicates(texts, clusters, n_clusters)
-    names = names_of(summaries)
+    names = name_clusters(summaries)
     cards = []
     for place, summary in enumerate(summaries):
         k = summary.id
@@ -246,7 +245,7 @@ def _duplicates(texts: Sequence[str], labels: NDArray[np.int64], n_clusters: int
     return np.asarray((sizes - distinct) / np.maximum(sizes, 1))
 
 
-def updated_card(stored: Mapping[str, Any], card: ClusterCard) -> dict[str, Any]:
+def update_card(stored: Mapping[str, Any], card: ClusterCard) -> dict[str, Any]:
     """Return a cluster's entry of ``clusters.json`` with the name of ``card`` and, where it has some, its counts."""
     rest = {key: value for key, value in stored.items() if key not in {"id", "name", "keyword_name"}}
     names = {"name": card.name} if card.keyword_name is None else {"name": card.name, "keyword_name": card.keyword_name}

@@ -78,7 +78,7 @@ def cluster_means(vectors: Any, labels: NDArray[np.int64], n_ids: int) -> NDArra
     return found
 
 
-def runner_ups(
+def find_runner_ups(
     vectors: NDArray[np.floating[Any]], centers: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]
 ) -> NDArray[np.int64]:
     """The nearest centre of each row, by Euclidean distance, that is not its own cluster's.

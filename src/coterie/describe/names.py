@@ -12,16 +12,16 @@ KEYWORDS_IN_A_NAME = 2
 LONGEST_NAME = 40
 
 
-def names_of(summaries: Sequence[ClusterSummary]) -> list[str]:
+def name_clusters(summaries: Sequence[ClusterSummary]) -> list[str]:
     """A name for each cluster from its keywords, no two alike; one that is a language apart says which."""
-    names = cluster_names([each.keywords for each in summaries], [each.id for each in summaries])
+    names = names_from_keywords([each.keywords for each in summaries], [each.id for each in summaries])
     return [
         name if each.language is None else f"{each.language.title()}: {name}"
         for name, each in zip(names, summaries, strict=True)
     ]
 
 
-def cluster_names(keywords: Sequence[Sequence[str]], ids: Sequence[int] | None = None) -> list[str]:
+def names_from_keywords(keywords: Sequence[Sequence[str]], ids: Sequence[int] | None = None) -> list[str]:
     """A name for each cluster from its keywords (best first), no two alike.
 
     The two best keywords that do not repeat each other make a name. Clusters whose names hold the same words, in
@@ -30,7 +30,7 @@ def cluster_names(keywords: Sequence[Sequence[str]], ids: Sequence[int] | None =
 
     Examples
     --------
-    >>> cluster_names([["password", "reset password", "login"], ["late", "parcel"], []])
+    >>> names_from_keywords([["password", "reset password", "login"], ["late", "parcel"], []])
     ['Reset password, login', 'Late, parcel', 'Cluster 2']
     """
     numbers = range(len(keywords)) if ids is None else ids

@@ -1,1 +1,1 @@
-"""What is told about clusters: built once here, shown by the command line and whatever else displays it."""
+"""Reports and plots of a saved run."""

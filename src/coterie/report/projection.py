@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError, SettingError, require_extra
 
-Kind: TypeAlias = Literal["auto", "tsne", "umap", "pca"]
+ProjectionKind: TypeAlias = Literal["auto", "tsne", "umap", "pca"]
 Places: TypeAlias = NDArray[np.float32]
 
 # How many neighbours a row of a t-SNE map has in effect at most, and how many steps it is moved; scikit-learn's 1,000
@@ -35,7 +35,7 @@ MOST_ROWS_TOGETHER = 2_000
 
 
 def project(
-    vectors: NDArray[np.floating[Any]], *, kind: Kind = "auto", seed: int = 0, landmarks: int = 3_000
+    vectors: NDArray[np.floating[Any]], *, kind: ProjectionKind = "auto", seed: int = 0, landmarks: int = 3_000
 ) -> Places:
     """A map of ``vectors``: one place a row, in a centred square of side 2; near rows lie near each other.
 
@@ -80,7 +80,7 @@ def _lying(places: Places) -> Places:
 
 
 def project_together(
-    panels: Sequence[NDArray[np.floating[Any]]], *, kind: Kind = "auto", seed: int = 0
+    panels: Sequence[NDArray[np.floating[Any]]], *, kind: ProjectionKind = "auto", seed: int = 0
 ) -> list[Places]:
     """Maps of the same texts at several moments, such as before and after training, that an eye can follow.
 
@@ -106,7 +106,7 @@ def project_together(
     return maps
 
 
-def _checked_kind(kind: Kind) -> Kind:
+def _checked_kind(kind: ProjectionKind) -> ProjectionKind:
     if kind not in ("auto", "tsne", "umap", "pca"):
         raise SettingError(f"kind={kind!r} is unknown: use 'auto', 'tsne', 'umap' or 'pca'")
     return "tsne" if kind == "auto" else kind
@@ -131,7 +131,7 @@ def _distinct(vectors: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float32], 
     return unit_rows(given[first[order]]), rank[sorted_place]
 
 
-def _map(rows: NDArray[np.float32], kind: Kind, seed: int, before: Places | None) -> Places:
+def _map(rows: NDArray[np.float32], kind: ProjectionKind, seed: int, before: Places | None) -> Places:
     """Places of distinct unit rows, of any scale; they start from the places ``before`` where there are some."""
     from threadpoolctl import threadpool_limits
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.errors import InputError
 
 if TYPE_CHECKING:
-    from coterie.describe.changes import PartitionChanges
+    from coterie.describe.partition_changes import PartitionChanges
 
 # Keywords that stand for a cluster without a name.
 KEYWORDS_AS_NAME = 3
@@ -77,7 +77,7 @@ class RunComparison:
 
 def compare_runs(before: Path, after: Path) -> RunComparison:
     """Compare two runs, each a run folder (with its edits) or an assignments file (as it was fitted)."""
-    from coterie.describe.changes import compare_partitions
+    from coterie.describe.partition_changes import compare_partitions
 
     first, second = read_partition(before), read_partition(after)
     first_rows, second_rows, notes = _matched_rows(first, second)

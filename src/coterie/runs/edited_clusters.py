@@ -67,7 +67,7 @@ def edited_cards(folder: Path, cards: Sequence[ClusterCard]) -> tuple[list[Clust
     """Cards of the clusters as they are now, made of those of the fit, and what was changed; ``None`` for nothing.
 
     A cluster that holds the rows it was fitted with keeps its card, by its new name; others are described by their
-    texts alone, the surest ones first: for more, vectors are needed (:class:`~coterie.report.report_model.Shown`).
+    texts alone, the surest ones first: for more, vectors are needed (``ReportModel``).
     """
     edits = read_edits(folder)
     if not edits.active:

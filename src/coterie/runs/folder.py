@@ -150,11 +150,11 @@ def read_cards(folder: Path) -> list[ClusterCard]:
 
 def update_cards(folder: Path, cards: Iterable[ClusterCard]) -> None:
     """Names, and counts by columns, into ``clusters.json``; what else it tells stays, its texts among them."""
-    from coterie.describe.cards import updated_card
+    from coterie.describe.cards import update_card
     from coterie.files import whole_file
 
     by_id = {card.summary.id: card for card in cards}
-    told = [updated_card(each, by_id[each["id"]]) for each in read_told_clusters(folder)]
+    told = [update_card(each, by_id[each["id"]]) for each in read_told_clusters(folder)]
     with whole_file(folder / CLUSTERS_FILE) as stream:
         stream.write(json.dumps({"clusters": told}, indent=2, ensure_ascii=False) + "\n")
 

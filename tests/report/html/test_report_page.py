@@ -16,9 +16,9 @@ from made_run import EMOJI, NASTY, RIGHT_TO_LEFT
 
 from coterie.cli.report import write_report
 from coterie.errors import InputError
-from coterie.report.html.content import build_report, headline
-from coterie.report.html.page_json import script_json
-from coterie.report.html.rendering import render_report
+from coterie.report.html.content import build_report
+from coterie.report.html.headline import build_headline
+from coterie.report.html.rendering import render_page, script_json
 from coterie.runs.saved_run import read_run
 from coterie.selection.training_verdict import CriterionChange, TrainingVerdict
 
@@ -90,7 +90,7 @@ def test_the_points_are_the_distinct_texts_with_their_clusters(run_folder: Path,
     assert (_unpacked(points["runner_up"], "<i4") != _unpacked(points["cluster"], "<i4")).all()
 
 
-def test_it_tells_of_rows_groups_and_what_was_repeated(run_folder: Path, content: dict[str, Any]) -> None:
+def test_it_shows_rows_clusters_and_duplicates(run_folder: Path, content: dict[str, Any]) -> None:
     about, cards = content["about"], content["clusters"]
     assert (about["rows"], about["distinct"], about["unassigned"]) == (65, 63, 1)
     assert sum(card["size"] for card in cards) == 64
@@ -100,36 +100,36 @@ def test_it_tells_of_rows_groups_and_what_was_repeated(run_folder: Path, content
     for card in cards:
         assert card["duplicates"] == pytest.approx(1 / card["size"] if card["id"] == twice else 0)
     assert content["headline"][0].startswith("65 texts in ")
-    assert "1 row is in no group" in content["headline"][1]
+    assert "1 row is in no cluster" in content["headline"][1]
 
 
 def test_it_tells_how_many_texts_were_left_unassigned(content: dict[str, Any]) -> None:
-    assert not any("below the confidence" in sentence for sentence in content["headline"])
-    told = headline(content | {"about": content["about"] | {"abstained": 5, "min_confidence": 0.4}})
-    assert any("5 texts are below the confidence of 0.4" in sentence for sentence in told)
+    assert not any("below the requested confidence" in sentence for sentence in content["headline"])
+    told = build_headline(content | {"about": content["about"] | {"abstained": 5, "min_confidence": 0.4}})
+    assert any("5 texts are below the requested confidence of 0.4" in sentence for sentence in told)
 
 
 @pytest.mark.parametrize(
     ("stabilities", "told"),
     [
-        ((0.9, 0.8, 0.76, 0.6), "(stability 75 % or more)."),
-        ((0.9, 0.4, 0.6, None), "(stability 75 % or more), 1 is not (under 50 %): read those with care."),
+        ((0.9, 0.8, 0.76, 0.6), "(stability of 75 % or more)."),
+        ((0.9, 0.4, 0.6, None), "(stability of 75 % or more). 1 is unstable (below 50 %): check their texts first."),
     ],
 )
-def test_care_is_asked_for_where_a_group_is_not_found_again(
+def test_unstable_clusters_are_named_in_the_headline(
     content: dict[str, Any], stabilities: tuple[float | None, ...], told: str
 ) -> None:
     cards = [card | {"stability": each} for card, each in zip(content["clusters"], stabilities, strict=True)]
-    sentences = headline(content | {"clusters": cards})
-    assert next(sentence for sentence in sentences if "found again" in sentence).endswith(told)
+    sentences = build_headline(content | {"clusters": cards})
+    assert next(sentence for sentence in sentences if "reappear" in sentence).endswith(told)
 
 
 def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
     history = json.loads((run_folder / "run.json").read_text(encoding="utf-8"))["history"]["steps"]
-    terms = content["curves"]["terms"]
+    terms = content["loss_curves"]["terms"]
     assert {"instance", "cluster"} < set(terms)
     assert [value for _, value in terms["instance"]] == pytest.approx([step["instance"] for step in history], rel=1e-5)
-    assert [stage["step"] for stage in content["curves"]["stages"]] == [1]
+    assert [stage["step"] for stage in content["loss_curves"]["stages"]] == [1]
     trained = content["trained"]
     assert [panel["title"] for panel in trained["panels"]] == ["before", "after"]
     run = read_run(run_folder, device="cpu")
@@ -139,9 +139,9 @@ def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
         chosen = _unpacked(panel["points"], "<i4")
         np.testing.assert_array_equal(_unpacked(panel["cluster"], "<i4"), labels[rows][chosen])
     assert trained["verdict"] in content["headline"]
-    assert {"name", "before", "after"} == set(trained["kept"][0])
-    assert content["stages"][0]["title"] == "before training"
-    assert len(content["stages"]) == len(list((run_folder / "snapshots").glob("[0-9]*.safetensors")))
+    assert {"name", "before", "after"} == set(trained["criteria"][0])
+    assert content["snapshots"][0]["title"] == "before training"
+    assert len(content["snapshots"]) == len(list((run_folder / "snapshots").glob("[0-9]*.safetensors")))
 
 
 def test_the_verdict_of_the_fit_is_shown(run_folder: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_verdict_of_the_fit_is_shown(run_folder: Path) -> None:
     content = build_report(run).content
     assert given.sentence in content["headline"]
     assert content["trained"]["verdict"] == given.sentence
-    assert content["trained"]["kept"] == [{"name": "a criterion", "before": 0.25, "after": 0.5}]
+    assert content["trained"]["criteria"] == [{"name": "a criterion", "before": 0.25, "after": 0.5}]
 
 
 def test_confidence_against_coverage(run_folder: Path, content: dict[str, Any]) -> None:
@@ -159,24 +159,24 @@ def test_confidence_against_coverage(run_folder: Path, content: dict[str, Any]) 
     sure = run.confidence[run.model.labels_ >= 0]
     assert not np.allclose(sure, run.model.confidence_[run.model.labels_ >= 0]), "margins are not confidence"
     for point in content["coverage"]:
-        assert point["share"] == pytest.approx((sure >= point["least"]).mean(), abs=0.02)
-        assert "right" not in point
-    assert content["truth"] is None
+        assert point["share"] == pytest.approx((sure >= point["threshold"]).mean(), abs=0.02)
+        assert "accuracy" not in point
+    assert content["labels_table"] is None
 
 
 def test_labels_bring_scores_and_a_table(run_folder: Path, tmp_path: Path) -> None:
     run = read_run(run_folder, device="cpu")
     labels = [None if cluster < 0 else f"label {cluster}" for cluster in run.model.labels_]
     content = build_report(run, labels=labels).content
-    truth = content["truth"]
+    truth = content["labels_table"]
     assert truth["scores"]["accuracy"] == 1
     assert truth["labels"] == [f"label {cluster}" for cluster in truth["clusters"]]
     counts = np.array(truth["counts"])
     assert (counts == np.diag(np.bincount(run.model.labels_[run.model.labels_ >= 0])[truth["clusters"]])).all()
-    assert {point.get("right", 1.0) for point in content["coverage"]} == {1.0}
+    assert {point.get("accuracy", 1.0) for point in content["coverage"]} == {1.0}
     # Half of the rows have one label in common: in most clusters these are wrong.
     half = [label if row % 2 else "other" for row, label in enumerate(labels)]
-    assert build_report(run, labels=half).content["coverage"][0]["right"] < 0.9
+    assert build_report(run, labels=half).content["coverage"][0]["accuracy"] < 0.9
 
 
 def test_without_texts_none_is_told(run_folder: Path, tmp_path: Path) -> None:
@@ -237,9 +237,9 @@ def test_a_method_without_training_has_no_before_and_after(tmp_path: Path) -> No
     texts.write_text("text\n" + "\n".join(f"{word} number {i}" for i in range(12) for word in ("parcel", "login")))
     fit(texts, clusters=2, method="tfidf", output=tmp_path / "run", quiet=True)
     content = build_report(read_run(tmp_path / "run")).content
-    assert (content["trained"], content["curves"], content["stages"]) == (None, None, [])
+    assert (content["trained"], content["loss_curves"], content["snapshots"]) == (None, None, [])
     assert "Fine-tuning" not in " ".join(content["headline"])
-    assert render_report(build_report(read_run(tmp_path / "run"))).startswith("<!doctype html>")
+    assert render_page(build_report(read_run(tmp_path / "run")).content).startswith("<!doctype html>")
 
 
 def test_labels_name_the_cards_and_colour_the_points(run_folder: Path) -> None:

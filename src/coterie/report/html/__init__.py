@@ -1,1 +1,1 @@
-"""The report: one self-contained HTML page."""
+"""The report as one self-contained HTML page: its content, its headline and the page itself."""

@@ -1,9 +1,9 @@
-"""All that a report shows, computed once from a run folder; whoever displays it computes nothing."""
+"""The content of a report as JSON: everything the page shows, computed once."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,28 @@ from numpy.typing import NDArray
 
 from coterie.describe.breakdown import Breakdown, with_breakdowns
 from coterie.describe.cards import ClusterCard
-from coterie.describe.changes import compare_partitions
-from coterie.formatting import percent
-from coterie.report.html.page_json import script_json
-from coterie.report.projection import Kind
-from coterie.report.report_model import MOST_POINTS, Panel, Shown
-from coterie.report.truth import coverage, main_labels, numbered_labels, truth_table
+from coterie.describe.partition_changes import compare_partitions
+from coterie.report.html.headline import build_headline
+from coterie.report.html.rendering import script_json
+from coterie.report.label_comparison import confusion_table, coverage_by_confidence, main_labels, numbered_labels
+from coterie.report.map_panels import MapPanel
+from coterie.report.projection import ProjectionKind
+from coterie.report.report_model import MAX_POINTS, ReportModel
 from coterie.runs.saved_run import Run
 from coterie.selection.training_verdict import judge_training
 
-# Bytes that the texts of the map, and those of the cards, may take in the page; and characters of one text.
-TEXT_BUDGET, CARD_BUDGET, LONGEST_TEXT, SHORTEST_TEXT = 4_000_000, 1_000_000, 400, 40
+# Bytes that the texts of the map may take in the page, so that it opens quickly.
+MAP_TEXT_BYTES = 4_000_000
+# Bytes that the texts of the cluster cards may take.
+CARD_TEXT_BYTES = 1_000_000
+# Characters of a text at most; the rest adds little in a list or a tooltip.
+MAX_TEXT_LENGTH = 400
+# Characters that a text keeps even where all together take more bytes than they may: less is not readable.
+MIN_TEXT_LENGTH = 40
+# By how many characters all texts are shortened at a time until they fit.
+SHORTENING_STEP = 10
+# What coordinates between -1 and 1 are multiplied by, to use the range of 16-bit integers.
+COORDINATE_SCALE = 32_000
 
 
 @dataclass(frozen=True)
@@ -33,82 +44,84 @@ class ReportData:
     Attributes
     ----------
     content:
-        Ready for JSON; tables of numbers are base64 of little-endian arrays.
+        Ready for JSON; arrays are base64 of their little-endian numbers.
     cards:
         The clusters, the largest first.
-    shown:
-        What it was made from.
+    model:
+        What the content was computed from.
     """
 
     content: dict[str, Any]
     cards: tuple[ClusterCard, ...]
-    shown: Shown
+    model: ReportModel
 
 
 def build_report(
     run: Run,
     *,
     labels: Sequence[object] | None = None,
-    kind: Kind = "auto",
-    points: int = MOST_POINTS,
+    kind: ProjectionKind = "auto",
+    points: int = MAX_POINTS,
     with_texts: bool = True,
     by: Sequence[Breakdown] = (),
 ) -> ReportData:
-    """Everything a report shows of ``run``.
+    """Compute everything that the report of ``run`` shows.
 
     Parameters
     ----------
+    run:
+        The saved run.
     labels:
-        True labels, row for row, where they are known; ``None`` for a row without one.
+        True labels, one per row, where they are known; ``None`` for a row without one.
     kind:
         How the map is made: see :func:`~coterie.report.projection.project`.
     points:
-        Texts on the map at most; of more, as many are drawn.
+        The largest number of texts on the map; of more, a sample is shown.
     with_texts:
-        Without, no text of the data stands in the report; keywords and names, which are made of its words, do.
+        ``False`` leaves all texts out of the report; keywords and names, which are made of their words, stay.
     by:
         How the clusters spread over other columns.
     """
-    shown = Shown(run, labels=labels, kind=kind, points=points)
-    cards = with_breakdowns(shown.cards, by) if by else shown.cards
+    model = ReportModel(run, labels=labels, kind=kind, points=points)
+    cards = with_breakdowns(model.cards, by) if by else model.cards
     content: dict[str, Any] = {
         "about": _about(run, with_texts),
-        # Of clusters that people merged away or marked as noise there is none, so ids may have gaps.
+        # Edits merge clusters away or mark them as noise, so ids may have gaps.
         "clusters": _card_contents(cards, with_texts),
-        "ids": run.n_ids,
+        "n_ids": run.n_ids,
         "by": {},
         "points": {
-            "count": len(shown.rows),
-            **packed_places(shown.places),
-            "cluster": packed(shown.clusters, np.int32),
-            "runner_up": packed(shown.runner_up, np.int32),
-            "confidence": packed(np.round(255 * np.clip(shown.confidence, 0, 1)), np.uint8),
-            "texts": _shortened(shown.texts) if with_texts else None,
+            "count": len(model.rows),
+            **pack_coordinates(model.coordinates),
+            "cluster": pack(model.clusters, np.int32),
+            "runner_up": pack(model.runner_ups, np.int32),
+            "confidence": pack(np.round(255 * np.clip(model.confidence, 0, 1)), np.uint8),
+            "texts": _shorten(model.texts, _fitting_length(model.texts, MAP_TEXT_BYTES)) if with_texts else None,
         },
-        "coverage": coverage(run.confidence, run.labels, labels),
-        "curves": shown.curves,
+        "coverage": coverage_by_confidence(run.confidence, run.labels, labels),
+        "loss_curves": model.loss_curves,
         "choice": run.about.get("choice_of_k"),
-        "trained": None if run.initial_labels is None else _trained(shown, with_texts),
-        "stages": [_panel(panel) for panel in shown.stages],
+        "trained": None if run.initial_labels is None else _trained(model, with_texts),
+        "snapshots": [_panel(panel) for panel in model.snapshot_panels],
         "calibrated": run.calibration is not None,
-        "truth": None if labels is None else truth_table(labels, run.labels),
+        "labels_table": None if labels is None else confusion_table(labels, run.labels),
     }
     if labels is not None:
-        _tell_labels(content, shown, labels)
-    tell_breakdowns(content, by)
-    content["headline"] = headline(content)
-    return ReportData(content, tuple(cards), shown)
+        _add_labels(content, model, labels)
+    add_breakdowns(content, by)
+    content["headline"] = build_headline(content)
+    return ReportData(content, tuple(cards), model)
 
 
-def _tell_labels(content: dict[str, Any], shown: Shown, labels: Sequence[object]) -> None:
-    """What most texts of a cluster are labelled, and the label of every point."""
-    most = main_labels(labels, shown.run.labels)
+def _add_labels(content: dict[str, Any], model: ReportModel, labels: Sequence[object]) -> None:
+    """Add the most frequent label of each cluster, and the label of every point."""
+    most_frequent = main_labels(labels, model.run.labels)
     for card in content["clusters"]:
-        card["label"] = most.get(card["id"])
-    names, numbers = numbered_labels([labels[row] for row in shown.rows])
+        card["label"] = most_frequent.get(card["id"])
+    names, numbers = numbered_labels([labels[row] for row in model.rows])
     sizes = np.bincount(numbers[numbers >= 0], minlength=len(names)).tolist()
     content["labels"] = [{"name": name, "size": size} for name, size in zip(names, sizes, strict=True)]
-    content["points"]["label"] = packed(numbers, np.int32)
+    content["points"]["label"] = pack(numbers, np.int32)
 
 
 def _about(run: Run, with_texts: bool) -> dict[str, Any]:
@@ -132,132 +145,80 @@ def _about(run: Run, with_texts: bool) -> dict[str, Any]:
     }
 
 
-def tell_breakdowns(content: dict[str, Any], by: Sequence[Breakdown]) -> None:
-    """What is told of the columns as a whole, into the content of a report."""
-    content["by"] |= {each.column: each.to_dict() for each in by}
+def add_breakdowns(content: dict[str, Any], by: Sequence[Breakdown]) -> None:
+    """Add what concerns the columns as a whole to the content of a report, and their notes."""
+    content["by"] |= {breakdown.column: breakdown.to_dict() for breakdown in by}
     notes = content["about"]["notes"]
-    content["about"]["notes"] = list(dict.fromkeys([*notes, *(each.note for each in by if each.note)]))
+    notes_by_column = [breakdown.note for breakdown in by if breakdown.note]
+    content["about"]["notes"] = list(dict.fromkeys([*notes, *notes_by_column]))
 
 
 def _card_contents(cards: Sequence[ClusterCard], with_texts: bool) -> list[dict[str, Any]]:
-    """The clusters as the page shows them: no text is too long for a card, nor all of them for a page."""
-    told = [card.to_dict(with_texts=with_texts) for card in cards]
-    texts = [text for each in told for text in (*each["representatives"], *(b["text"] for b in each["borderline"]))]
-    longest = _longest(texts, CARD_BUDGET)
+    """Return the cards as dictionaries, with texts cut so that all of them fit into the page."""
+    contents = [card.to_dict(with_texts=with_texts) for card in cards]
+    texts = [text for card in contents for text in (*card["representatives"], *(b["text"] for b in card["borderline"]))]
+    length = _fitting_length(texts, CARD_TEXT_BYTES)
     return [
-        each
+        card
         | {
-            "representatives": [_cut(text, longest) for text in each["representatives"]],
-            "borderline": [one | {"text": _cut(one["text"], longest)} for one in each["borderline"]],
+            "representatives": _shorten(card["representatives"], length),
+            "borderline": [each | {"text": _cut(each["text"], length)} for each in card["borderline"]],
         }
-        for each in told
+        for card in contents
     ]
 
 
-def headline(content: Mapping[str, Any]) -> list[str]:
-    """What a reader should know first, in sentences."""
-    about, cards = content["about"], content["clusters"]
-    largest = max(cards, key=lambda card: card["size"])
-    sizes = [card["size"] for card in cards]
-    sentences = [
-        f"{about['rows']:,} texts in {about['clusters']:,} groups; the largest is “{largest['name']}” "
-        f"({largest['size']:,}, {percent(largest['share'])}), the smallest has {min(sizes):,}."
-    ]
-    if about.get("edits"):  # a page made before there was this line is told anew too
-        sentences.append(
-            f"{_are(about['edits'], 'edit')} applied that people made in the explorer (edits.jsonl): names and groups "
-            "are as they left them."
-        )
-    if about["unassigned"]:
-        sentences.append(f"{_are(about['unassigned'], 'row')} in no group.")
-    if about["abstained"]:
-        sentences.append(
-            f"{_are(about['abstained'], 'text')} below the confidence of {about['min_confidence']:g} that was asked "
-            "for: unassigned in assignments.csv, and here in the group that fits best."
-        )
-    known = [card["stability"] for card in cards if card["stability"] is not None]
-    if known:
-        stable, shaky = sum(each >= 0.75 for each in known), sum(each < 0.5 for each in known)
-        again = f"Of {len(known)} groups {stable} {'is' if stable == 1 else 'are'} found again when the clustering is "
-        care = f", {shaky} {'is' if shaky == 1 else 'are'} not (under 50 %): read those with care"
-        sentences.append(
-            f"{again}repeated on drawn parts of the texts (stability 75 % or more){care if shaky else ''}."
-        )
-    estimate = content["coverage"][0].get("expected")
-    if content["calibrated"] and estimate is not None:
-        sentences.append(
-            f"About {percent(estimate)} of the texts are in the group where they belong, as far as their neighbours "
-            "tell: an estimate without labels, off by some 10 points."
-        )
-    if content["trained"] is not None:
-        sentences.append(content["trained"]["verdict"])
-    if content["truth"] is not None:
-        scores = content["truth"]["scores"]
-        sentences.append(
-            f"Against the labels given, which were not used: accuracy {percent(scores['accuracy'])}, "
-            f"NMI {percent(scores['nmi'])}, ARI {percent(scores['ari'])}."
-        )
-    return sentences
-
-
-def _are(count: int, what: str) -> str:
-    return f"{count:,} {what} is" if count == 1 else f"{count:,} {what}s are"
-
-
-def _trained(shown: Shown, with_texts: bool) -> dict[str, Any]:
-    """Before and after side by side: maps of the same texts, what moved, and whether it helped."""
-    assert shown.run.initial_labels is not None
-    # Judged as it was fitted: what people changed afterwards is not what training did.
-    before, after = shown.run.initial_labels[shown.rows], shown.run.model.labels_[shown.rows]
-    # One verdict: that of the fit, where there is one.
-    verdict = shown.run.model.training_verdict_
+def _trained(model: ReportModel, with_texts: bool) -> dict[str, Any]:
+    """Return the verdict on the training, maps before and after, and how the clusters changed."""
+    assert model.run.initial_labels is not None
+    # The clusters as fitted: later edits are not what training did.
+    before, after = model.run.initial_labels[model.rows], model.run.model.labels_[model.rows]
+    verdict = model.run.model.training_verdict_
     if verdict is None:
-        verdict = judge_training(shown.texts, shown.frozen, before, after, seed=shown.seed)
-    examples = [_cut(text, LONGEST_TEXT) for text in shown.texts] if with_texts else None
+        verdict = judge_training(model.texts, model.pretrained_vectors, before, after, seed=model.seed)
+    examples = _shorten(model.texts, MAX_TEXT_LENGTH) if with_texts else None
     return {
-        "kept": [asdict(each) for each in verdict.criteria],
+        "criteria": [asdict(criterion) for criterion in verdict.criteria],
         "verdict": verdict.sentence,
         "changes": compare_partitions(before, after, examples).to_dict(),
-        "panels": [_panel(panel) for panel in shown.before_and_after],
-        "names": shown.fitted_names,
+        "panels": [_panel(panel) for panel in model.before_after_panels],
+        "names": model.fitted_names,
     }
 
 
-def _panel(panel: Panel) -> dict[str, str]:
-    clusters, chosen = packed(panel.clusters, np.int32), packed(panel.chosen, np.int32)
-    return {"title": panel.title, **packed_places(panel.places), "cluster": clusters, "points": chosen}
+def _panel(panel: MapPanel) -> dict[str, str]:
+    clusters, points = pack(panel.clusters, np.int32), pack(panel.points, np.int32)
+    return {"title": panel.title, **pack_coordinates(panel.coordinates), "cluster": clusters, "points": points}
 
 
-def _shortened(texts: Sequence[str]) -> list[str]:
-    """Each cut where all together would be too long for a page."""
-    longest = _longest(texts, TEXT_BUDGET)
-    return [_cut(text, longest) for text in texts]
-
-
-def _longest(texts: Sequence[str], budget: int) -> int:
-    """Characters that a text may have so that all of them, as the page writes them, fit into so many bytes."""
-    lengths = np.array([min(len(text), LONGEST_TEXT) for text in texts], dtype=np.int64)
+def _fitting_length(texts: Sequence[str], budget: int) -> int:
+    """Return the characters a text may have so that all of them, as the page writes them, fit into ``budget`` bytes."""
+    lengths = np.array([min(len(text), MAX_TEXT_LENGTH) for text in texts], dtype=np.int64)
     # A letter may take one byte or four, and one that means something to HTML six.
-    written = sum(len(script_json(text[:LONGEST_TEXT]).encode()) for text in texts)
-    if written <= budget:
-        return LONGEST_TEXT
-    allowed = int(lengths.sum() * budget / written)
-    longest = LONGEST_TEXT
-    while longest > SHORTEST_TEXT and np.minimum(lengths, longest).sum() > allowed:
-        longest -= 10
-    return longest
+    n_bytes = sum(len(script_json(text[:MAX_TEXT_LENGTH]).encode()) for text in texts)
+    if n_bytes <= budget:
+        return MAX_TEXT_LENGTH
+    max_characters = int(lengths.sum() * budget / n_bytes)
+    length = MAX_TEXT_LENGTH
+    while length > MIN_TEXT_LENGTH and np.minimum(lengths, length).sum() > max_characters:
+        length -= SHORTENING_STEP
+    return length
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _shorten(texts: Sequence[str], length: int) -> list[str]:
+    return [_cut(text, length) for text in texts]
 
 
-def packed_places(places: NDArray[np.float32]) -> dict[str, str]:
-    """Coordinates between -1 and 1, in 16 bits each."""
-    scaled = np.clip(np.round(places * 32_000), -32_767, 32_767)
-    return {"x": packed(scaled[:, 0], np.int16), "y": packed(scaled[:, 1], np.int16)}
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def packed(values: NDArray[Any], kind: Any) -> str:
-    """Base64 of the values as little-endian numbers of this kind."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()).decode()
+def pack_coordinates(coordinates: NDArray[np.float32]) -> dict[str, str]:
+    """Return coordinates between -1 and 1 as base64 of 16-bit integers, ``x`` and ``y`` apart."""
+    scaled = np.clip(np.round(coordinates * COORDINATE_SCALE), -32_767, 32_767)
+    return {"x": pack(scaled[:, 0], np.int16), "y": pack(scaled[:, 1], np.int16)}
+
+
+def pack(values: NDArray[Any], dtype: Any) -> str:
+    """Return base64 of the values as little-endian numbers of ``dtype``."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()).decode()

@@ -1,1 +1,1 @@
-"""Plots of a run, as data and as files."""
+"""Plots of a run: their data, and files that matplotlib and Plotly make of it."""

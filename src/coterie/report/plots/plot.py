@@ -1,4 +1,4 @@
-"""Pictures of run folders, from Python: what ``coterie plot`` draws."""
+"""``coterie.plot``: plots of run folders, from Python."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ def plot(
     sample: int | None = None,
     device: str = "auto",
 ) -> Path:
-    """Draw a picture of a run folder into a file; of several runs, their maps side by side. Returns the file.
+    """Write a plot of a run folder to a file and return its path; for several runs, their maps side by side.
 
-    Clusters are drawn as they are now, with what was changed in ``coterie explore``. PNG and SVG need the extra
+    The plot shows the clusters as they are now, with the edits made in ``coterie explore``. PNG and SVG need the extra
     ``plot``, HTML the extra ``plotly``.
 
     Parameters
     ----------
     runs:
-        A folder of ``coterie fit``, or several made of the same texts.
+        A folder of ``coterie fit``, or several of the same texts.
     subject:
         ``map``, ``curves`` (every loss term), ``sizes`` (of the clusters), ``confusion`` (true labels against
-        clusters), ``stages`` (maps of stored snapshots), ``similarity`` (cosines between the clusters' means) or ``k``
-        (why so many clusters, after ``-k auto``).
+        clusters), ``stages`` (maps of the snapshots), ``similarity`` (cosines between the clusters' means) or ``k``
+        (the criteria behind the number of clusters, after ``-k auto``).
     output:
         ``FILE.png``, ``FILE.svg`` or ``FILE.html``.
     labels:
-        True labels, one a row of the run, ``None`` where there is none; for ``confusion`` and ``color="label"``.
+        True labels, one per row of the run, ``None`` where there is none; for ``confusion`` and ``color="label"``.
     color:
-        Of a map: by ``cluster`` or by ``label``.
+        What a map is coloured by: ``cluster`` or ``label``.
     sample:
-        Texts of a map at most.
+        The largest number of texts on a map.
     device:
         Where texts are embedded: ``auto``, ``cpu`` or ``cuda``.
     """
     from coterie.errors import InputError
-    from coterie.report.plots.matplotlib_plots import check_ending, draw_picture
-    from coterie.report.plots.pictures import picture_of
-    from coterie.report.report_model import Shown
+    from coterie.report.plots.matplotlib_plots import check_ending, write_plot
+    from coterie.report.plots.plot_data import build_plot
+    from coterie.report.report_model import ReportModel
     from coterie.runs.saved_run import read_run
 
     path = Path(output)
     check_ending(path)
     folders = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    shown = [Shown(read_run(Path(folder), device=device), labels=labels) for folder in folders]
-    for each in shown:
-        if labels is not None and len(labels) != len(each.run.corpus):
-            raise InputError(f"{len(labels):,} labels, but {each.run.folder} has {len(each.run.corpus):,} rows")
-    draw_picture(picture_of(shown, subject, color=color, sample=sample), path)
+    reports = [ReportModel(read_run(Path(folder), device=device), labels=labels) for folder in folders]
+    for report in reports:
+        if labels is not None and len(labels) != len(report.run.corpus):
+            raise InputError(f"{len(labels):,} labels, but {report.run.folder} has {len(report.run.corpus):,} rows")
+    write_plot(build_plot(reports, subject, color=color, sample=sample), path)
     return path

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from coterie.describe.changes import ClusterChange, Move, compare_partitions
+from coterie.describe.partition_changes import ClusterChange, Move, compare_partitions
 from coterie.errors import InputError
 from coterie.metrics.external.scores import accuracy, ari, nmi
 

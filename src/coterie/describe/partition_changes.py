@@ -125,7 +125,7 @@ def compare_partitions(
 
     Examples
     --------
-    >>> from coterie.describe.changes import compare_partitions
+    >>> from coterie.describe.partition_changes import compare_partitions
     >>> compare_partitions([0, 0, 0, 0, 1, 1], [0, 0, 2, 2, 1, 1]).of_kind("split")[0].after
     (0, 2)
     """
