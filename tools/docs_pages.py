@@ -32,9 +32,9 @@ SITE = ROOT / "mkdocs.yml"
 METHOD_ENTRIES = re.compile(r"(?<=      - methods/index\.md\n)(      - .*\n)*")
 NOTE = "<!-- written by tools/docs_pages.py; do not edit -->"
 PAGES_OF_METHODS = {info.class_name: f"methods/{info.name}.md" for info in METHODS}
-# Classes that are not public have words a newcomer knows in place of their names.
+# Link texts for classes that are not public.
 WORDS = {"EncoderMethod": "the encoder", "ContrastiveMethod": "views", "ClusteringMethod": "what every method has"}
-# What docstrings refer to that has a place on these pages.
+# Where the names that docstrings refer to are explained.
 PLACES = {
     **PAGES_OF_METHODS,
     "EncoderMethod": "methods/index.md#the-encoder",
@@ -44,15 +44,16 @@ PLACES = {
     "Corpus": "reference/python.md#corpus",
     "load": "reference/python.md#load",
 }
-# How to draw, as an example that the tests run.
+# The last section of docs/reference/python.md; the tests run its examples.
 PICTURES = (
     "## Pictures of a run",
-    "[`plot`](#plot) draws what `coterie plot` draws. Say this is the run:",
+    "[`plot`](#plot) makes the plots of `coterie plot`. Make a run first:",
     "```bash\n"
     'cp "$(coterie datasets path support)" tickets.csv\n'
     "coterie fit tickets.csv -k 8 --text-column text --method tfidf --no-report -o run\n"
     "```",
-    "Its clusters by size, which of them are alike, and the map of 300 of its texts. The ending says in which form:",
+    "Plot the sizes of its clusters, the similarity between them, and a map of 300 of its texts. The ending of the "
+    "file name decides the format:",
     "```python\n"
     "import coterie\n\n"
     'coterie.plot("run", "sizes", "sizes.svg")\n'
@@ -60,8 +61,8 @@ PICTURES = (
     'print(coterie.plot("run", "map", "map.png", sample=300))\n'
     "```",
     "```text\nmap.png\n```",
-    "With true labels, which must not have been used to make the clusters: how many texts of each are in which "
-    "cluster. `labels` holds one a row of the run:",
+    "With true labels, plot how many texts of each label are in which cluster. `labels` has one label per row of the "
+    "run:",
     "```python\n"
     'labels = coterie.load_dataset("support").labels\n'
     'coterie.plot("run", "confusion", "confusion.png", labels=labels)\n'
@@ -135,24 +136,28 @@ class Linker:
 
 def methods_page() -> str:
     link = Linker("methods/index.md")
-    rows = ["| `--method` | what it does | trains the encoder |", "|---|---|---|"]
+    rows = ["| `--method` | in Python | what it does | trains the encoder | from |", "|---|---|---|---|---|"]
     for info in METHODS:
         trains = "yes" if info.trains_encoder else "no"
-        rows.append(f"| [`{info.name}`]({info.name}.md) | {info.summary} | {trains} |")
+        source = info.citation or "our own"
+        rows.append(f"| [`{info.name}`]({info.name}.md) | `{info.class_name}` | {info.summary} | {trains} | {source} |")
     return joined(
         "# Methods",
         NOTE,
-        "A method is the way from texts to clusters. `--method NAME` chooses one; without it you get "
-        "[`auto`](auto.md), Coterie's own. Try [`frozen`](frozen.md) first: it does not train, so it is quick, and it "
-        "is what the others have to beat.",
+        "A method turns texts into clusters. `--method NAME` selects one; without it you get [`auto`](auto.md), "
+        "Coterie's own. [`frozen`](frozen.md) does not train: it is quick, and it is the baseline that the others "
+        "must beat. [Which method should I use?](../choose-a-method.md) helps to choose.",
         "\n".join(rows),
+        "Every variant and ablation of the five papers (`sccl`, `aecl`, `deccrl`, `clusterbert`, `uftc`) is a setting. "
+        'Where a paper is misprinted or silent, its page says under "Differs from the paper" what was done instead. '
+        "Some baselines need a package more; their pages name it.",
         "Any setting in the tables of these pages goes on the command line as `--set name=value`, and those of "
         "training as `--set training.name=value`.",
         "## Settings that many methods share",
         "### The encoder",
         table(documented(EncoderMethod).sections["Parameters"], link, "setting"),
         "### Views",
-        "Contrastive methods learn from two versions of each text.",
+        "Contrastive methods learn from two augmented versions of each text, its views.",
         table(documented(ContrastiveMethod).sections["Parameters"], link, "setting"),
         "## What a fitted method has",
         table(documented(ClusteringMethod).sections["Attributes"], link, "attribute"),
@@ -162,8 +167,8 @@ def methods_page() -> str:
 def method_page(info: MethodInfo) -> str:
     target, link = info.load(), Linker(f"methods/{info.name}.md")
     doc = documented(target)
-    needs = f"It needs a package more: `pip install 'coterie[{info.requires}]'`." if info.requires else ""
-    trains = "It trains the encoder on your texts." if info.trains_encoder else "It leaves the encoder as it is."
+    needs = f"It needs another package: `pip install 'coterie[{info.requires}]'`." if info.requires else ""
+    trains = "It trains the encoder on your texts." if info.trains_encoder else "It does not train the encoder."
     experiments = sorted(path.name for path in (ROOT / "experiments" / info.name).glob("*.yaml"))
     picture = ROOT / "docs" / "figures" / f"{info.name}.svg"
     parts = [
@@ -196,7 +201,7 @@ def method_page(info: MethodInfo) -> str:
 
 
 def training_part(target: type, link: Linker) -> str:
-    """What a method's training has other than the general defaults."""
+    """How the training defaults of a method differ from the general ones."""
     parameter = inspect.signature(target).parameters.get("training")
     if parameter is None:
         return ""
@@ -223,7 +228,7 @@ def defaults(target: Any) -> dict[str, str]:
         for name, parameter in inspect.signature(target).parameters.items()
         if parameter.default is not inspect.Parameter.empty
     }
-    # Those have options of their own, or too much to tell in a cell.
+    # Settings with an option of their own, or with a default that does not fit in a cell.
     special = {"n_clusters": "`-k`", "random_state": f"{found['random_state']} (`--seed`)", "training": "see below"}
     return found | special
 
@@ -257,7 +262,7 @@ def python_page() -> str:
     parts += ["## Everything else"]
     for name in others:
         parts += named_part(name, getattr(coterie, name), link)
-    # Last, so that no other block stands below it as what it prints.
+    # Last: the tests take the next text block of the page as the output of an example.
     return joined(*parts, *PICTURES)
 
 
@@ -274,13 +279,13 @@ def named_part(name: str, thing: Any, link: Linker) -> list[str]:
 
 
 def signature(name: str, thing: Any) -> str:
-    """How to call it, a parameter a line where one line would be long."""
-    sign = inspect.signature(thing)
-    # Dataclasses show a factory by its address otherwise.
+    """How to call it, with one parameter per line if it does not fit on one line."""
+    called = inspect.signature(thing)
+    # The repr of a dataclass's default factory is its address in memory.
     empty = inspect.Parameter.empty
     parameters = [
         each.replace(default=empty) if "factory" in repr(each.default) else each
-        for each in sign.parameters.values()
+        for each in called.parameters.values()
         if each.name not in {"self", "y"}
     ]
     listed: list[str] = []
@@ -291,7 +296,8 @@ def signature(name: str, thing: Any) -> str:
         default = "" if each.default is empty else f" = {each.default!r}"
         stars = {each.VAR_KEYWORD: "**", each.VAR_POSITIONAL: "*"}.get(each.kind, "")
         listed.append(f"{stars}{each.name}{annotation}{default}")
-    back = "" if sign.return_annotation in {empty, "None", None} else f" -> {sign.return_annotation}"
+    returned = called.return_annotation
+    back = "" if returned in {empty, "None", None} else f" -> {returned}"
     line = f"{name}({', '.join(listed)}){back}"
     if len(line) > 100:
         line = f"{name}(\n" + "".join(f"    {each},\n" for each in listed) + f"){back}"
