@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,27 @@ def topic_texts(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
         words = [*generator.choice(TOPICS[topic], 3, replace=False), *generator.choice(FILLERS, 2, replace=False)]
         texts.setdefault(" ".join(generator.permutation(words)), topic)
     return list(texts), list(texts.values())
+
+
+# Steps of t-SNE for a map whose looks no test asks about: the fewest that scikit-learn allows.
+FEWEST_MAP_STEPS = 250
+
+
+@pytest.fixture(scope="session", autouse=True)
+def full_map_steps() -> Iterator[int]:
+    """Make maps quick in all tests; return the steps they have otherwise, for tests that need them."""
+    from coterie.report import projection
+
+    steps = projection.STEPS
+    projection.STEPS = FEWEST_MAP_STEPS
+    yield steps
+    projection.STEPS = steps
+
+
+@pytest.fixture
+def full_maps(full_map_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make maps with as many steps as a user's have."""
+    monkeypatch.setattr("coterie.report.projection.STEPS", full_map_steps)
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +100,7 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run_folder(tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run folder that tests only read."""
+    """Return a run folder with a report; tests only read it."""
     from made_run import make_run
 
     return make_run(tmp_path_factory.mktemp("made"), tiny_encoder)

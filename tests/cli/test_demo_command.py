@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import RUN_FILES, Outcome, column, done, read_header, read_json, read_rows
+from command_line import RUN_FILES, Outcome, column, done, read_header, read_json, read_rows, refusal
 from conftest import topic_texts
 
 from coterie.datasets.loading import find_dataset
@@ -46,9 +47,11 @@ def last_lines(outcome: Outcome) -> list[str]:
     return outcome.out.rstrip("\n").split("\n")[-4:]
 
 
-def test_the_demo_clusters_the_sample_and_says_how_well(asked: list[dict[str, Any]], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    outcome = done("demo", "-o", run, "--seed", 4, "--device", "cpu")
+def test_the_demo_clusters_the_sample_and_says_how_well(
+    asked: list[dict[str, Any]], run_folder: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(run_folder, tmp_path / "run")
+    outcome = done("demo", "-o", run, "--seed", 4, "--device", "cpu", "--overwrite")
     assert len(asked) == 1
     assert asked[0].items() >= {"name": "auto", "n_clusters": 15, "seed": 4, "device": "cpu"}.items()
     check_run(run)
@@ -78,9 +81,7 @@ def test_the_demo_writes_demo_run_here(
     monkeypatch.chdir(tmp_path)
     done("demo")
     check_run(tmp_path / "demo-run")
-    before = (tmp_path / "demo-run" / "assignments.csv").stat().st_mtime_ns
-    done("demo", "--overwrite")
-    assert (tmp_path / "demo-run" / "assignments.csv").stat().st_mtime_ns > before
+    assert "exists already" in refusal("demo")
     # What the last line promises: the run takes new texts.
     (tmp_path / "new.csv").write_text("text\n" + "\n".join(topic_texts(5)[0]) + "\n")
     done("predict", "demo-run", "new.csv", "-q", "-o", "out.csv")

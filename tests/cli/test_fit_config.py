@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import coterie_process
+from command_line import done
 
 from coterie.cli.settings import Config, read_config
 from coterie.errors import SettingError
@@ -60,20 +60,18 @@ def test_a_missing_file(tmp_path: Path) -> None:
         read_config(tmp_path / "none.yaml")
 
 
-def test_a_run_can_be_repeated_from_its_record(tmp_path: Path, tiny_encoder: Path) -> None:
+def test_a_run_can_be_repeated_from_its_record(
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     _write(tmp_path / "in.txt", "\n".join(TEXTS) + "\n")
     _write(tmp_path / "c.yaml", f"method: frozen\nn_clusters: 3\nseed: 5\nsettings:\n  encoder: {tiny_encoder}\n")
-    first = coterie_process("fit", "in.txt", "--config", "c.yaml", "-k", "2", "-o", "one", "-q", cwd=tmp_path)
-    assert first.code == 0, first.err
+    done("fit", "in.txt", "--config", "c.yaml", "-k", "2", "-o", "one", "-q")
     record = json.loads((tmp_path / "one" / "run.json").read_text(encoding="utf-8"))
     # -k on the command line, everything else from the file.
     assert (record["method"], record["seed"], record["settings"]["n_clusters"]) == ("frozen", 5, 2)
-    again = coterie_process("fit", "in.txt", "--config", "one/run.json", "-o", "two", "-q", cwd=tmp_path)
-    assert again.code == 0, again.err
+    done("fit", "in.txt", "--config", "one/run.json", "-o", "two", "-q")
     assert (tmp_path / "one" / "assignments.csv").read_text() == (tmp_path / "two" / "assignments.csv").read_text()
-    other = coterie_process(
-        "fit", "in.txt", "--config", "one/run.json", "--set", "clusterer=ward", "-o", "three", "-q", cwd=tmp_path
-    )
-    assert other.code == 0, other.err
+    done("fit", "in.txt", "--config", "one/run.json", "--set", "clusterer=ward", "-o", "three", "-q")
     record = json.loads((tmp_path / "three" / "run.json").read_text(encoding="utf-8"))
     assert record["settings"]["clusterer"] == "ward"

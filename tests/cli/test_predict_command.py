@@ -257,14 +257,15 @@ def test_the_text_column_of_the_run_is_taken_where_the_file_has_it(tmp_path: Pat
     assert column(tmp_path / "alone-out.csv", "text") == texts
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_assigning_needs_neither_pandas_nor_transformers(method: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_assigning_needs_neither_pandas_nor_transformers(runs: dict[str, Path], tmp_path: Path) -> None:
     texts = write_csv(tmp_path / "texts.csv", {"text": TEXTS})
-    command = ["predict", str(runs[method]), str(texts), "-q", "-o", str(tmp_path / "out.csv")]
+    commands = [
+        ["predict", str(runs[method]), str(texts), "-q", "-o", str(tmp_path / f"{method}.csv")] for method in METHODS
+    ]
     code = (
-        f"import sys; from coterie.cli.main import app; app({command!r}, standalone_mode=False); "
+        f"import sys; from coterie.cli.main import app; [app(each, standalone_mode=False) for each in {commands!r}]; "
         "print(*[name for name in ('pandas', 'transformers') if name in sys.modules]); import pandas; pandas.Series()"
     )
     done_there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done_there.stdout.strip() == ""
-    assert len(read_rows(tmp_path / "out.csv")) == len(TEXTS)
+    assert all(len(read_rows(tmp_path / f"{method}.csv")) == len(TEXTS) for method in METHODS)

@@ -87,6 +87,7 @@ def test_ctrl_c_ends_training_and_keeps_the_model_so_far(tmp_path: Path, tiny_en
     assert column(tmp_path / "out.csv", "cluster") == column(tmp_path / "run" / "assignments.csv", "cluster")
 
 
+@pytest.mark.usefixtures("full_maps")
 def test_a_process_of_its_own_writes_the_same_bytes(tmp_path: Path, tiny_encoder: Path) -> None:
     texts, groups = topic_texts(40)
     path = write_csv(tmp_path / "in.csv", {"text": [*texts, ""], "group": [*groups, ""]})

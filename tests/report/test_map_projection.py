@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from coterie.errors import InputError, MissingExtraError, SettingError
 from coterie.report.projection import ProjectionKind, project, project_together
 
+pytestmark = pytest.mark.usefixtures("full_maps")
+
 
 def _blobs(n: int, n_groups: int, dimensions: int = 16, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
     generator = np.random.default_rng(seed)
