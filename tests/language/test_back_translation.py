@@ -17,8 +17,7 @@ from conftest import topic_texts
 
 from coterie.errors import MissingExtraError, ModelFolderError, SettingError, WeightsNotFoundError
 from coterie.language import back_translation
-from coterie.language.back_translation import BackTranslation, choose, find_translator
-from coterie.language.bleu import sentence_bleu
+from coterie.language.back_translation import BackTranslation, choose, find_translator, sentence_bleu
 
 TEXTS = [*topic_texts(9, seed=8)[0], "parcel", "the money is not returned please help again today why"]
 STRENGTHS = [(strength, place) for strength in ("low", "middle", "high") for place in (0, 1)]

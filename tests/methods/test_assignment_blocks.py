@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from coterie import AECL, FrozenEncoder
-from coterie.clustering import assignment
+from coterie.clustering import assignment as distance_tables
 from coterie.clustering.assignment import order_by_size, squared_distances
-from coterie.methods.assignment import Block, Placer, Places
+from coterie.methods.assignment import Assigner, Assignment, Block
 from coterie.methods.results import Encoded, Learned, lead
 
 
@@ -28,15 +28,15 @@ def _by_table(distances: NDArray[np.float64], counts: NDArray[np.int64]) -> tupl
     return order, distances[:, order].argmin(axis=1)
 
 
-def _places(distances: NDArray[np.float64], size: int, labels: NDArray[np.int64] | None = None) -> Places:
-    places = Places(len(distances), distances.shape[1])
+def _assignment(distances: NDArray[np.float64], size: int, labels: NDArray[np.int64] | None = None) -> Assignment:
+    assignment = Assignment(len(distances), distances.shape[1])
     for begin in range(0, len(distances), size):
         some = slice(begin, begin + size)
         part = distances[some]
         mine = None if labels is None else labels[some]
         here = np.arange(len(distances))[some]
-        places.add(Block(here, part, 1 / (1 + part), mine, np.zeros(len(part), dtype=bool)))
-    return places
+        assignment.add(Block(here, part, 1 / (1 + part), mine, np.zeros(len(part), dtype=bool)))
+    return assignment
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -48,11 +48,11 @@ def test_ties_go_where_one_table_sends_them(seed: int) -> None:
     counts = generator.integers(1, 4, size=n)
     order, labels = _by_table(distances, counts)
     for size in (1, 7, 100):
-        places = _places(distances, size)
-        np.testing.assert_array_equal(places.order(counts), order)
-        np.testing.assert_array_equal(places.labels(order), labels)
-        np.testing.assert_array_equal(places.nearest(order), labels)
-        np.testing.assert_array_equal(places.squared, distances.min(axis=1))
+        assignment = _assignment(distances, size)
+        np.testing.assert_array_equal(assignment.order(counts), order)
+        np.testing.assert_array_equal(assignment.labels(order), labels)
+        np.testing.assert_array_equal(assignment.nearest(order), labels)
+        np.testing.assert_array_equal(assignment.squared, distances.min(axis=1))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -61,12 +61,12 @@ def test_given_labels_decide_and_the_nearest_is_still_known(seed: int) -> None:
     distances = generator.integers(0, 3, size=(30, 4)).astype(np.float64)
     counts, labels = generator.integers(1, 4, size=30), generator.integers(0, 4, size=30)
     order = order_by_size(labels, 4, counts)
-    places = _places(distances, 8, labels)
-    np.testing.assert_array_equal(places.order(counts), order)
-    np.testing.assert_array_equal(order[places.labels(order)], labels)
-    np.testing.assert_array_equal(places.nearest(order), distances[:, order].argmin(axis=1))
-    np.testing.assert_array_equal(places.squared, distances[np.arange(30), labels])
-    np.testing.assert_allclose(places.confidence, lead(1 / (1 + distances), labels))
+    assignment = _assignment(distances, 8, labels)
+    np.testing.assert_array_equal(assignment.order(counts), order)
+    np.testing.assert_array_equal(order[assignment.labels(order)], labels)
+    np.testing.assert_array_equal(assignment.nearest(order), distances[:, order].argmin(axis=1))
+    np.testing.assert_array_equal(assignment.squared, distances[np.arange(30), labels])
+    np.testing.assert_allclose(assignment.confidence, lead(1 / (1 + distances), labels))
 
 
 def test_lead_leaves_the_table_as_it_was() -> None:
@@ -79,19 +79,19 @@ def test_lead_leaves_the_table_as_it_was() -> None:
 def test_near_ties_leave_the_table_as_it_was() -> None:
     table = np.array([[1.0, 1.0, 2.0], [3.0, 1.0, 2.0]])
     kept = table.copy()
-    assert assignment.near_ties(table).tolist() == [0]
+    assert distance_tables.near_ties(table).tolist() == [0]
     np.testing.assert_array_equal(table, kept)
 
 
 def test_blocks_are_smaller_where_centres_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert assignment.rows_at_a_time(10) == assignment.TABLE_ROWS
-    assert assignment.rows_at_a_time(2**14) == 2**10
-    assert assignment.rows_at_a_time(2**40) == 1
+    assert distance_tables.rows_at_a_time(10) == distance_tables.TABLE_ROWS
+    assert distance_tables.rows_at_a_time(2**14) == 2**10
+    assert distance_tables.rows_at_a_time(2**40) == 1
     generator = np.random.default_rng(0)
     vectors = generator.normal(size=(300, 5)).astype(np.float32)
     texts = [f"t{i}" for i in range(300)]
     whole = FrozenEncoder(4).fit(texts, embeddings=vectors)
-    monkeypatch.setattr(assignment, "TABLE_CELLS", 4 * 7)
+    monkeypatch.setattr(distance_tables, "TABLE_CELLS", 4 * 7)
     parts = FrozenEncoder(4).fit(texts, embeddings=vectors)
     np.testing.assert_array_equal(parts.labels_, whole.labels_)
     np.testing.assert_allclose(parts.confidence_, whole.confidence_, atol=1e-12)
@@ -107,7 +107,7 @@ def test_memory_of_fit_and_assign_does_not_hold_a_table(monkeypatch: pytest.Monk
     generator = np.random.default_rng(0)
     vectors = generator.normal(size=(n, 3)).astype(np.float32)
     texts = [f"t{i}" for i in range(n)]
-    monkeypatch.setattr(assignment, "TABLE_CELLS", 2**20)
+    monkeypatch.setattr(distance_tables, "TABLE_CELLS", 2**20)
     model = FrozenEncoder(k)
 
     def learned(*_: Any) -> Any:
@@ -134,9 +134,9 @@ def test_distances_are_not_made_where_a_head_decides(monkeypatch: pytest.MonkeyP
     model = AECL(2)
     monkeypatch.setattr(model, "_encode", lambda texts: Encoded(np.tile(np.float32([1, 0]), (len(texts), 1))))
     monkeypatch.setattr(model, "_head_probabilities", lambda texts, _: np.tile([0.2, 0.8], (len(texts), 1)))
-    placer = Placer(model, np.eye(2, dtype=np.float32), given=False)
-    (block,) = placer.new(["a", "b", "c"], None)
+    assigner = Assigner(model, np.eye(2, dtype=np.float32), precomputed=False)
+    (block,) = assigner.new_texts(["a", "b", "c"], None)
     assert block.distances is None
-    assert block.answer.tolist() == [1, 1, 1]
-    (block,) = placer.new(["a", "b", "c"], None, np.array([2, 0]), measure=True)
-    assert block.distances is not None and block.places.tolist() == [2, 0]
+    assert block.labels.tolist() == [1, 1, 1]
+    (block,) = assigner.new_texts(["a", "b", "c"], None, np.array([2, 0]), with_distances=True)
+    assert block.distances is not None and block.rows.tolist() == [2, 0]

@@ -95,7 +95,7 @@ def test_gradient_reaches_every_trainable_parameter(tiny_encoder: Path, variant:
     for stage in method._stages(start):
         objective = stage.objective
         encoder.zero_grad(set_to_none=True)
-        views.draw(objective.views, 0)
+        views.resample(objective.views, 0)
         rows = np.arange(30)
         flat = views.rows(objective.views, rows)
         with torch.random.fork_rng():

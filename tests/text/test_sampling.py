@@ -13,7 +13,7 @@ import coterie
 from coterie import AECL, SCCL, BagOfWords, Corpus, FrozenEncoder, TfIdf, TrainingConfig
 from coterie.clustering import agglomerative
 from coterie.errors import InputError, SettingError
-from coterie.methods import assignment as placing
+from coterie.methods import assignment
 from coterie.methods.baselines import partition
 from coterie.text.sampling import draw_sample
 
@@ -192,7 +192,7 @@ def test_cut_texts_outside_the_sample_are_told(tiny_encoder: Path) -> None:
 
 def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = TfIdf(3).fit(ROWS, sample=30)
-    monkeypatch.setattr(placing, "ENCODED_AT_A_TIME", 7)
+    monkeypatch.setattr(assignment, "TEXTS_PER_BLOCK", 7)
     parts = TfIdf(3).fit(ROWS, sample=30)
     np.testing.assert_array_equal(parts.labels_, whole.labels_)
     np.testing.assert_allclose(parts.confidence_, whole.confidence_, atol=1e-12)

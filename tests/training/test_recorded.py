@@ -272,13 +272,13 @@ def test_the_views_of_each_epoch_are_used(tiny_encoder: Path, monkeypatch: pytes
     on_host(monkeypatch)
     run = _prepared(tiny_encoder, views=PAIR, max_epochs=3, learning_rate=1e-30, head_learning_rate=1e-30)
     texts_of: list[list[str]] = []
-    real = run.trainer.views.draw
+    real = run.trainer.views.resample
 
-    def draw(names: Sequence[str], epoch: int, *rest: Any) -> None:
+    def resample(names: Sequence[str], epoch: int, *rest: Any) -> None:
         real(names, epoch, *rest)
         texts_of.append(WordDeletion(0.3).augment(run.texts, np.random.default_rng((0, 0, epoch))))
 
-    monkeypatch.setattr(run.trainer.views, "draw", draw)
+    monkeypatch.setattr(run.trainer.views, "resample", resample)
     run.go()
     assert texts_of[0] != texts_of[1] != texts_of[2]
     for place, batch in enumerate(run.objective.batches):

@@ -108,7 +108,7 @@ def test_the_history_has_every_term_of_every_step(tiny_encoder: Path) -> None:
 
 def test_terms_are_fetched_in_parts_without_loss(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = prepare(tiny_encoder, max_epochs=3).go().trainer.history.steps
-    monkeypatch.setattr("coterie.training.terms.TERMS_BUFFER", 2)
+    monkeypatch.setattr("coterie.training.loss_term_buffer.TERMS_BUFFER", 2)
     assert prepare(tiny_encoder, max_epochs=3).go().trainer.history.steps == whole
 
 

@@ -23,9 +23,16 @@ from coterie.text.augmentation.char_swap import CharSwap
 from coterie.text.augmentation.composition import Composition
 from coterie.text.augmentation.eda import EDA
 from coterie.text.augmentation.word_deletion import WordDeletion
-from coterie.training import view_worker_pool as drawing
-from coterie.training.view_worker_pool import Drawers
-from coterie.training.worker_protocol import packed_texts, portable, rebuilt, receive, send, unpacked_texts
+from coterie.training import view_worker_pool
+from coterie.training.view_worker_pool import ViewWorkerPool
+from coterie.training.worker_protocol import (
+    describe_augmenter,
+    pack_texts,
+    rebuild_augmenter,
+    receive,
+    send,
+    unpack_texts,
+)
 
 SOURCE = Path(__file__).parents[2] / "src"
 SECONDS = 60.0
@@ -85,8 +92,8 @@ def test_half_a_message_is_an_end(missing: int) -> None:
 
 def test_texts_of_any_kind_travel() -> None:
     texts = [*TEXTS, "half a pair \ud83d", "\x00", "é"]
-    assert unpacked_texts(*packed_texts(texts)) == texts
-    assert unpacked_texts(*packed_texts([])) == []
+    assert unpack_texts(*pack_texts(texts)) == texts
+    assert unpack_texts(*pack_texts([])) == []
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,9 @@ class Holding(WordDeletion):
     ids=lambda augmenter: augmenter.describe()[:20],
 )
 def test_augmenters_travel_as_plain_data(augmenter: Augmenter) -> None:
-    described = portable(augmenter)
+    described = describe_augmenter(augmenter)
     assert described is not None
-    again = rebuilt(described)
+    again = rebuild_augmenter(described)
     assert again == augmenter
     assert again.describe() == augmenter.describe()
     texts = TEXTS[:20]
@@ -143,15 +150,15 @@ def test_augmenters_travel_as_plain_data(augmenter: Augmenter) -> None:
     ids=["a list", "more than its settings", "hidden", "an object", "a function", "not itself", "inside"],
 )  # fmt: skip
 def test_augmenters_that_would_be_others_do_not_travel(augmenter: Augmenter) -> None:
-    assert portable(augmenter) is None
+    assert describe_augmenter(augmenter) is None
 
 
 def test_the_users_script_is_not_run_twice(tmp_path: Path) -> None:
     code = """
 from dataclasses import dataclass
 from coterie.text.augmentation.word_deletion import WordDeletion
-from coterie.training.view_worker_pool import Drawers
-from coterie.training.worker_protocol import portable
+from coterie.training.view_worker_pool import ViewWorkerPool
+from coterie.training.worker_protocol import describe_augmenter
 from tokenizers import Tokenizer, models
 
 @dataclass(frozen=True)
@@ -160,11 +167,11 @@ class Own(WordDeletion):
 
 print("the script")
 tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-drawers = Drawers(1, ["a b c"], {"own": Own(), "other": WordDeletion()}, tokenizer, 9)
+pool = ViewWorkerPool(1, ["a b c"], {"own": Own(), "other": WordDeletion()}, tokenizer, 9)
 request = ("other", (0, 0, 0))
-drawers.ask(request)
-drawers._asked[request].exception(60)
-print(portable(Own()), sorted(drawers.names), drawers.take(request).tokens.ids.dtype)
+pool.submit(request)
+pool._requested[request].exception(60)
+print(describe_augmenter(Own()), sorted(pool.names), pool.take(request).tokens.ids.dtype)
 """
     run = _run(code, tmp_path)
     assert (run.stdout.splitlines(), run.stderr) == (["the script", "None ['other'] int32"], "")
@@ -177,17 +184,17 @@ def test_a_worker_tokenises_as_this_process_does() -> None:
     for encode_special_tokens in (False, True):
         tokenizer = _tokenizer()
         tokenizer.encode_special_tokens = encode_special_tokens
-        drawers = Drawers(1, TEXTS, {"view": WordDeletion(0.2)}, tokenizer, 3)
+        pool = ViewWorkerPool(1, TEXTS, {"view": WordDeletion(0.2)}, tokenizer, 3)
         request = ("view", (4, 0, 2))
-        drawers.ask(request)
-        drawers._asked[request].exception(SECONDS)
-        drawn = drawers.take(request)
-        drawers.close()
-        assert drawn is not None
+        pool.submit(request)
+        pool._requested[request].exception(SECONDS)
+        view = pool.take(request)
+        pool.close()
+        assert view is not None
         expected = tokenize(tokenizer, WordDeletion(0.2).augment(TEXTS, np.random.default_rng([4, 0, 2])), 3)
-        assert drawn.tokens.truncated == expected.truncated > 0
+        assert view.tokens.truncated == expected.truncated > 0
         for name in ("ids", "starts", "lengths"):
-            array, other = getattr(drawn.tokens, name), getattr(expected, name)
+            array, other = getattr(view.tokens, name), getattr(expected, name)
             assert array.dtype == other.dtype and array.tolist() == other.tolist()
             assert array.flags.writeable  # torch warns of others
 
@@ -213,22 +220,22 @@ class Unsayable:
 
 @pytest.mark.parametrize("tokenizer", [Slow(), Unsayable()], ids=["slow", "unsayable"])
 def test_tokenizers_that_do_not_travel_have_no_workers(tokenizer: Any) -> None:
-    drawers = Drawers(2, TEXTS, {"view": WordDeletion(0.2)}, tokenizer, 9)
+    pool = ViewWorkerPool(2, TEXTS, {"view": WordDeletion(0.2)}, tokenizer, 9)
     request = ("view", (0, 0, 0))
-    drawers.ask(request)
-    assert not drawers.has_begun(request)
-    assert drawers._crew._processes == []
-    drawers.close()
+    pool.submit(request)
+    assert not pool.has_begun(request)
+    assert pool._workers._processes == []
+    pool.close()
 
 
 def test_a_worker_that_cannot_be_started_is_no_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", logger="coterie")
-    monkeypatch.setattr(drawing.sys, "executable", "/no/such/python")
-    drawers = Drawers(2, TEXTS, {"view": WordDeletion(0.2)}, _tokenizer(), 9)
-    drawers.ask(("view", (0, 0, 0)))
-    assert not drawers.has_begun(("view", (0, 0, 0)))
+    monkeypatch.setattr(view_worker_pool.sys, "executable", "/no/such/python")
+    pool = ViewWorkerPool(2, TEXTS, {"view": WordDeletion(0.2)}, _tokenizer(), 9)
+    pool.submit(("view", (0, 0, 0)))
+    assert not pool.has_begun(("view", (0, 0, 0)))
     assert "no worker can be started" in caplog.text
 
 
@@ -238,8 +245,12 @@ def test_a_worker_ignores_ctrl_c_and_ends_with_its_requests() -> None:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as worker:
         assert worker.stdin is not None and worker.stdout is not None
-        header = {"augmenters": {"view": portable(WordDeletion(0.2))}, "max_length": 9, "encode_special_tokens": False}
-        send(worker.stdin, header, *packed_texts(TEXTS), _tokenizer().to_str().encode("utf-8"))
+        header = {
+            "augmenters": {"view": describe_augmenter(WordDeletion(0.2))},
+            "max_length": 9,
+            "encode_special_tokens": False,
+        }
+        send(worker.stdin, header, *pack_texts(TEXTS), _tokenizer().to_str().encode("utf-8"))
         assert receive(worker.stdout) == ({"ready": True}, [])
         worker.send_signal(signal.SIGINT)
         send(worker.stdin, {"name": "view", "seed": [1, 2]})
@@ -256,15 +267,15 @@ def test_workers_end_with_the_training_process(tmp_path: Path) -> None:
     code = """
 import os, signal
 from coterie.text.augmentation.word_deletion import WordDeletion
-from coterie.training.view_worker_pool import Drawers
+from coterie.training.view_worker_pool import ViewWorkerPool
 from tokenizers import Tokenizer, models
 
 tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-drawers = Drawers(2, ["a b c"], {"view": WordDeletion()}, tokenizer, 9)
+pool = ViewWorkerPool(2, ["a b c"], {"view": WordDeletion()}, tokenizer, 9)
 request = ("view", (0, 0, 0))
-drawers.ask(request)
-drawers._asked[request].exception(60)
-print(*[process.pid for process in drawers._crew._processes], flush=True)
+pool.submit(request)
+pool._requested[request].exception(60)
+print(*[process.pid for process in pool._workers._processes], flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     run = _run(code, tmp_path)

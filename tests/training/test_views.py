@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import topic_texts
-from drawn_augmenters import Failing, Sleepy, Talkative
 from training_helpers import PAIR
+from worker_augmenters import Failing, Sleepy, Talkative
 
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
@@ -27,7 +27,7 @@ from coterie.text.augmentation.composition import Composition
 from coterie.text.augmentation.eda import EDA
 from coterie.text.augmentation.random_swap import RandomSwap
 from coterie.text.augmentation.word_deletion import WordDeletion
-from coterie.training import view_worker_pool as drawing
+from coterie.training import view_worker_pool
 from coterie.training.views import Views
 
 SECONDS = 60.0  # more than a busy machine takes for anything here
@@ -48,7 +48,7 @@ class Made:
     here: list[tuple[str, int]] = field(default_factory=list)
 
     def tables(self, names: tuple[str, ...], epoch: int, **given: Any) -> list[list[int]]:
-        self.views.draw(names, epoch, **given)
+        self.views.resample(names, epoch, **given)
         tokens = self.views.tokens
         rows = self.views.rows(list(names), np.arange(len(TEXTS)))
         width = tokens.width(rows)
@@ -57,17 +57,17 @@ class Made:
 
     @property
     def processes(self) -> list[Any]:
-        return [] if self.views._drawers is None else self.views._drawers._crew._processes
+        return [] if self.views._pool is None else self.views._pool._workers._processes
 
     @property
     def under_way(self) -> set[tuple[str, int]]:
-        asked = {} if self.views._drawers is None else self.views._drawers._asked
+        asked = {} if self.views._pool is None else self.views._pool._requested
         return {(name, seed[-1]) for name, seed in asked}
 
     def settle(self) -> None:
         """Wait for everything that is under way."""
-        assert self.views._drawers is not None
-        for future in list(self.views._drawers._asked.values()):
+        assert self.views._pool is not None
+        for future in list(self.views._pool._requested.values()):
             with suppress(CancelledError):
                 future.exception(SECONDS)
 
@@ -79,15 +79,15 @@ def _views(
     named = augmenters if isinstance(augmenters, Mapping) else dict.fromkeys(PAIR, augmenters)
     with Views(encoder, TEXTS, encoder.tokenize(TEXTS), named, seed, ahead=ahead) as views:
         made = Made(views)
-        drawn_here = views._drawn_here
+        drawn_here = views._augment_here
 
         def noted(name: str, request: Any) -> Any:
             made.here.append((name, request[1][-1]))
             return drawn_here(name, request)
 
-        views._drawn_here = noted  # type: ignore[method-assign]
+        views._augment_here = noted  # type: ignore[method-assign]
         yield made
-        del views._drawn_here
+        del views._augment_here
 
 
 def _gone(process: int) -> bool:
@@ -129,14 +129,14 @@ def test_views_that_nobody_has_begun_are_drawn_here(encoder: TransformerEncoder)
         # No worker can have started yet; afterwards it sleeps over the first view.
         for epoch in range(3):
             assert made.tables(PAIR, epoch, last=0 if epoch else 5) == plain.tables(PAIR, epoch)
-        assert time.perf_counter() - began < drawing.PATIENCE_SECONDS / 2
+        assert time.perf_counter() - began < view_worker_pool.VIEW_TIMEOUT / 2
         assert ("augmented_1", 0) in made.here and ("augmented_2", 2) in made.here
 
 
 def _until_one_runs(made: Made) -> None:
-    assert made.views._drawers is not None
+    assert made.views._pool is not None
     deadline = time.monotonic() + SECONDS
-    while not any(future.running() for future in made.views._drawers._asked.values()):
+    while not any(future.running() for future in made.views._pool._requested.values()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -185,15 +185,15 @@ def test_slow_views_are_drawn_once_and_here(
 
 def test_only_epochs_that_come_are_asked_for(encoder: TransformerEncoder) -> None:
     with _views(encoder, WordDeletion(0.3), ahead=2) as made:
-        made.views.draw(PAIR, 4, last=4)
+        made.views.resample(PAIR, 4, last=4)
         assert made.processes == []
-        made.views.draw(PAIR, 5, last=6)
+        made.views.resample(PAIR, 5, last=6)
         assert made.under_way == {(name, 6) for name in PAIR}
-        made.views.draw(PAIR, 6)
+        made.views.resample(PAIR, 6)
         assert made.under_way == {(name, epoch) for name in PAIR for epoch in (7, 8)}
-        made.views.draw(PAIR[:1], 7)
+        made.views.resample(PAIR[:1], 7)
         assert made.under_way == {(PAIR[0], 8), (PAIR[0], 9)}
-        made.views.draw(["original"], 8)
+        made.views.resample(["original"], 8)
         assert made.under_way == set()
 
 
@@ -215,7 +215,7 @@ def test_what_cannot_travel_is_drawn_here(encoder: TransformerEncoder) -> None:
         assert made.tables(tuple(augmenters), 0, last=0) == plain.tables(PAIR, 0)
         assert made.here == [("local", 0)]
     with _views(encoder, Local(0.3), ahead=1) as made:
-        made.views.draw(PAIR, 0)
+        made.views.resample(PAIR, 0)
         assert made.processes == []
 
 
@@ -234,7 +234,7 @@ def test_a_killed_worker_changes_nothing(encoder: TransformerEncoder, caplog: py
     caplog.set_level(logging.INFO, logger="coterie")
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, WordDeletion(0.3), ahead=2) as made:
         workers = _ready(made)
-        made.views.draw(PAIR, 0)
+        made.views.resample(PAIR, 0)
         made.settle()
         assert made.tables(PAIR, 1) == plain.tables(PAIR, 1)
         assert (PAIR[0], 1) not in made.here
@@ -262,8 +262,8 @@ def test_a_worker_killed_in_the_middle_of_a_view_changes_nothing(encoder: Transf
 def test_a_stuck_worker_is_not_waited_for_without_end(
     encoder: TransformerEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drawing, "PATIENCE_SECONDS", 0.2)
-    monkeypatch.setattr(drawing, "PATIENCE_SECONDS_PER_TEXT", 0.0)
+    monkeypatch.setattr(view_worker_pool, "VIEW_TIMEOUT", 0.2)
+    monkeypatch.setattr(view_worker_pool, "VIEW_TIMEOUT_PER_TEXT", 0.0)
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, WordDeletion(0.3), ahead=1) as made:
         (worker,) = _ready(made)
         os.kill(worker, signal.SIGSTOP)
@@ -319,19 +319,19 @@ def test_ctrl_c_is_not_for_workers(encoder: TransformerEncoder) -> None:
 @pytest.mark.parametrize("augmenter", [WordDeletion(0.3), Sleepy(0.3)], ids=["idle", "at work"])
 def test_no_process_is_left(encoder: TransformerEncoder, end: str, augmenter: Augmenter) -> None:
     views = Views(encoder, TEXTS, encoder.tokenize(TEXTS), dict.fromkeys(PAIR, augmenter), 0, ahead=2)
-    views.draw(PAIR, 0)
-    assert views._drawers is not None
-    crew = views._drawers._crew
-    threads, workers = views._drawers._threads, [process.pid for process in crew._processes]
+    views.resample(PAIR, 0)
+    assert views._pool is not None
+    crew = views._pool._workers
+    threads, workers = views._pool._threads, [process.pid for process in crew._processes]
     assert len(workers) == 2 and not any(_gone(worker) for worker in workers)
     time.sleep(0.5)
     if end == "close":
-        drawers = views._drawers  # held, so that it cannot end by being forgotten
+        pool = views._pool  # held, so that it cannot end by being forgotten
         views.close()
-        assert not any(thread.is_alive() for thread in drawers._threads)
+        assert not any(thread.is_alive() for thread in pool._threads)
         views.close()
-        views.draw(PAIR, 1)
-        assert views._drawers is None
+        views.resample(PAIR, 1)
+        assert views._pool is None
     else:
         del views
         gc.collect()

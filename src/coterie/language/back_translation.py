@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +22,6 @@ from coterie.encoders.model_loading import hide_transformers_output
 from coterie.encoders.tokenization import batches_by_tokens
 from coterie.encoders.weights import is_offline
 from coterie.errors import ModelFolderError, WeightsNotFoundError, require_extra
-from coterie.language.bleu import sentence_bleu
 from coterie.text.augmentation.base import Augmenter
 
 logger = logging.getLogger(__name__)
@@ -34,6 +36,9 @@ TOKENS_PER_BATCH = {"cuda": 65_536, "mps": 8_192}
 WIDTH_STEP = 8
 # A translation is seldom twice as long as its text; one that runs on is cut.
 LONGEST_GROWTH, LONGEST_EXTRA = 2, 16
+# BLEU compares up to this many words in a row.
+LONGEST_RUN = 4
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,36 @@ def choose(original: str, candidates: Sequence[str], strength: str, place: int) 
     nearest_first = sorted(candidates, key=lambda text: -sentence_bleu(text, original))
     middle = len(candidates) // 2 - 1
     return nearest_first[{"low": place, "middle": middle + place, "high": -1 - place}[strength]]
+
+
+def sentence_bleu(candidate: str, reference: str) -> float:
+    """BLEU of one text against another, from 0 (no word in common) to 1 (the same words in the same order).
+
+    Up to four words in a row are compared; for two and more, one is added to the matches and to the total
+    (Lin and Och 2004), since short texts seldom share four words in a row. Case does not count, punctuation does.
+
+    >>> sentence_bleu("the parcel is late", "The parcel is late")
+    1.0
+    >>> round(sentence_bleu("the letter is late", "the parcel is late"), 3)  # (3/4 * 2/4 * 1/3 * 1/2) ** (1/4)
+    0.5
+    """
+    ours, theirs = _TOKEN.findall(candidate.casefold()), _TOKEN.findall(reference.casefold())
+    if not ours or not theirs:
+        return 0.0
+    logs = 0.0
+    for length in range(1, LONGEST_RUN + 1):
+        made, given = _runs(ours, length), _runs(theirs, length)
+        matches = sum((made & given).values())
+        if length == 1 and not matches:
+            return 0.0
+        extra = 0 if length == 1 else 1
+        logs += math.log((matches + extra) / (made.total() + extra))
+    brevity = min(0.0, 1 - len(theirs) / len(ours))
+    return math.exp(logs / LONGEST_RUN + brevity)
+
+
+def _runs(tokens: list[str], length: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(tokens[i : i + length]) for i in range(len(tokens) - length + 1))
 
 
 def find_translator(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Where texts lie among the centres: block by block, so that no table of all texts and all clusters is ever kept."""
+"""Assignment of texts to centres, block by block, so that no table of all texts times all clusters is kept."""
 
 from __future__ import annotations
 
@@ -23,88 +23,88 @@ from coterie.methods.results import Encoded, Learned, blank_rows, lead
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
 
-# Texts embedded at a time: enough to keep a device busy and to sort by length, few enough to forget.
-ENCODED_AT_A_TIME = 65_536
+# Texts that are embedded together: enough to keep a device busy and to sort by length, few enough for the memory.
+TEXTS_PER_BLOCK = 65_536
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some texts among all centres.
+    """The assignment of some texts.
 
     Attributes
     ----------
-    places:
-        Where they stand among all texts.
+    rows:
+        Indices of these texts among all texts.
     distances:
-        Squared, near ties settled; ``None`` where a head decides and nobody asked for distances.
+        Squared distances to all centres, near ties computed exactly; ``None`` where a head decides and no distances
+        were asked for.
     probabilities:
-        Of each cluster.
-    labels:
-        What a head or the caller says, ``None`` where the nearest centre decides.
+        Probability of each cluster, ``texts x clusters``.
+    decided:
+        Clusters that a head or the method's own partition gives, ``None`` where the nearest centre decides.
     blank:
-        Which vectors are zero.
+        Which texts have a vector of zeros.
     """
 
-    places: NDArray[np.int64]
+    rows: NDArray[np.int64]
     distances: NDArray[np.float64] | None
     probabilities: NDArray[np.float64]
-    labels: NDArray[np.int64] | None
+    decided: NDArray[np.int64] | None
     blank: NDArray[np.bool_]
 
     @property
-    def answer(self) -> NDArray[np.int64]:
-        """The cluster of each text, the first of several that are equally near."""
-        if self.labels is not None:
-            return self.labels
+    def labels(self) -> NDArray[np.int64]:
+        """The cluster of each text; the first of several that are equally near."""
+        if self.decided is not None:
+            return self.decided
         assert self.distances is not None
         return self.distances.argmin(axis=1)
 
     def confidence(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How far ``labels`` are ahead. A vector of zeros is near nothing, whatever the distances say."""
+        """Return how far ``labels`` are ahead of the runner-up; 0 for a vector of zeros, which is near no centre."""
         return np.where(self.blank, 0.0, lead(self.probabilities, labels))
 
 
-class Placer:
-    """Puts texts among the centres of a method.
+class Assigner:
+    """Assigns texts to the clusters of a method.
 
     Parameters
     ----------
     method:
-        Its encoder, probabilities and head are asked.
+        Gives vectors, probabilities and the answers of a head.
     centers:
-        In the order the head knows.
-    given:
-        Whether vectors are the user's: then a near tie cannot be settled by embedding the text again.
+        One row per cluster, in the order that the head uses.
+    precomputed:
+        Whether the user gave the vectors; a near tie cannot be resolved by embedding the text again then.
     """
 
-    def __init__(self, method: ClusteringMethod, centers: NDArray[np.float32], given: bool) -> None:
+    def __init__(self, method: ClusteringMethod, centers: NDArray[np.float32], precomputed: bool) -> None:
         self._method = method
         self._centers = centers
-        self._given = given
+        self._precomputed = precomputed
         self.truncated = 0
 
     @cached_property
-    def _gaps(self) -> NDArray[np.float64]:
-        """Distances between the centres."""
+    def _center_distances(self) -> NDArray[np.float64]:
         return np.sqrt(squared_distances(self._centers, self._centers))
 
-    def new(
+    def new_texts(
         self,
         texts: Sequence[str],
         vectors: NDArray[np.float32] | None,
-        places: NDArray[np.int64] | None = None,
+        rows: NDArray[np.int64] | None = None,
         *,
-        measure: bool = False,
+        with_distances: bool = False,
     ) -> Iterator[Block]:
-        """Blocks of the texts at ``places`` (or all) whose vectors are still to be made, as ``predict`` does.
+        """Yield blocks of the texts ``rows`` (default: all) as ``predict`` assigns them.
 
-        ``vectors`` are the user's, one a text; ``measure`` asks for distances also where a head decides.
+        ``vectors`` are the user's, one row per text; ``with_distances`` computes distances even where a head decides.
         """
-        places = np.arange(len(texts)) if places is None else places
-        for begin in range(0, len(places), ENCODED_AT_A_TIME):
-            here = places[begin : begin + ENCODED_AT_A_TIME]
+        method = self._method
+        rows = np.arange(len(texts)) if rows is None else rows
+        for begin in range(0, len(rows), TEXTS_PER_BLOCK):
+            here = rows[begin : begin + TEXTS_PER_BLOCK]
             some = [texts[i] for i in here.tolist()]
-            method = self._method
             encoded = method._encode(some) if vectors is None else Encoded(method._prepare(vectors[here]))
             if encoded.features.shape[1] != self._centers.shape[1]:
                 raise InputError(
@@ -112,72 +112,78 @@ class Placer:
                     f"the model was fitted on {self._centers.shape[1]}"
                 )
             self.truncated += encoded.truncated
-            for rows, features in self._cut(encoded.features):
-                told = method._head_probabilities(some[rows], features)
-                labels = None if told is None else told.argmax(axis=1)
-                settle = told is None or measure
-                distances = self._settled(some[rows], features, encoded.noise) if settle else None
-                yield self._block(here[rows], features, distances, told, labels)
+            for part, features in self._parts(encoded.features):
+                probabilities = method._head_probabilities(some[part], features)
+                decided = None if probabilities is None else probabilities.argmax(axis=1)
+                needed = probabilities is None or with_distances
+                distances = self._distances(some[part], features, encoded.noise) if needed else None
+                yield self._block(here[part], features, distances, probabilities, decided)
 
-    def learned(self, texts: Sequence[str], places: NDArray[np.int64], learned: Learned) -> Iterator[Block]:
-        """Blocks of the texts a method was fitted on, with what it says of them where it is not "nearest centre"."""
-        for rows, features in self._cut(learned.features):
-            told = None if learned.probabilities is None else learned.probabilities[rows]
-            labels = None if learned.labels is None else learned.labels[rows]
-            if told is not None:
-                labels = told.argmax(axis=1)
-            distances = self._settled(texts[rows], features, learned.noise)
-            yield self._block(places[rows], features, distances, told, labels)
+    def fitted_texts(self, texts: Sequence[str], rows: NDArray[np.int64], learned: Learned) -> Iterator[Block]:
+        """Yield blocks of the texts a method was fitted on, with its own partition where it has one."""
+        for part, features in self._parts(learned.features):
+            probabilities = None if learned.probabilities is None else learned.probabilities[part]
+            decided = None if learned.labels is None else learned.labels[part]
+            if probabilities is not None:
+                decided = probabilities.argmax(axis=1)
+            distances = self._distances(texts[part], features, learned.noise)
+            yield self._block(rows[part], features, distances, probabilities, decided)
 
     def _block(
         self,
-        places: NDArray[np.int64],
+        rows: NDArray[np.int64],
         features: Any,
         distances: NDArray[np.float64] | None,
-        told: NDArray[np.float64] | None,
-        labels: NDArray[np.int64] | None,
+        probabilities: NDArray[np.float64] | None,
+        decided: NDArray[np.int64] | None,
     ) -> Block:
-        if told is None:
+        if probabilities is None:
             assert distances is not None
-            told = self._method._probabilities(distances)
-        return Block(places, distances, told, labels, blank_rows(features))
+            probabilities = self._method._probabilities(distances)
+        return Block(rows, distances, probabilities, decided, blank_rows(features))
 
-    def _cut(self, features: Any) -> Iterator[tuple[slice, Any]]:
+    def _parts(self, features: Any) -> Iterator[tuple[slice, Any]]:
+        """Yield the features in parts whose distances to all centres fit into memory."""
         size = rows_at_a_time(len(self._centers))
         features = features if isinstance(features, np.ndarray) else features.tocsr()
         for begin in range(0, features.shape[0], size):
-            rows = slice(begin, begin + size)
-            yield rows, features[rows]
+            part = slice(begin, begin + size)
+            yield part, features[part]
 
-    def _settled(self, texts: Sequence[str], features: Any, noise: float) -> NDArray[np.float64]:
-        """Squared distances to the centres; where the vectors' noise could decide, from exact vectors instead, and near
-        ties from the text alone: labels are those of exact vectors, whatever stood beside a text.
+    def _distances(self, texts: Sequence[str], features: Any, noise: float) -> NDArray[np.float64]:
+        """Return squared distances to the centres that give the labels of exact vectors.
+
+        Where the noise of a vector could decide between two centres, the text is embedded exactly; a near tie is
+        resolved by embedding the text alone, so that the other texts of a batch cannot change its cluster.
         """
         distances = squared_distances(features, self._centers)
         doubtful = np.zeros(0, dtype=np.int64)
-        if noise and not self._given:
-            doubtful = within_noise(distances, features, self._gaps, noise)
+        if noise and not self._precomputed:
+            doubtful = within_noise(distances, features, self._center_distances, noise)
         if len(doubtful):
             exact = self._method._encode_exactly([texts[i] for i in doubtful.tolist()])
             distances[doubtful] = squared_distances(exact, self._centers)
         ties = near_ties(distances)
         if len(ties):
-            alone = features[ties] if self._given else self._method._encode_alone([texts[i] for i in ties.tolist()])
+            if self._precomputed:
+                alone = features[ties]
+            else:
+                alone = self._method._encode_one_by_one([texts[i] for i in ties.tolist()])
             distances[ties] = exact_squared_distances(alone, self._centers)
         return distances
 
 
-class Places:
-    """What is kept of each text of a fit while the clusters have no order yet.
+class Assignment:
+    """The assignment of all texts of a fit, before the clusters are ordered by size.
 
     Attributes
     ----------
     squared:
-        Squared distance to the own centre.
+        Squared distance of each text to its cluster's centre.
     confidence:
         See ``ClusteringMethod.confidence_``.
     blank:
-        Whether the vector is zero.
+        Whether a text's vector is zero.
     """
 
     def __init__(self, n_texts: int, n_clusters: int) -> None:
@@ -187,41 +193,41 @@ class Places:
         self._n_clusters = n_clusters
         self._nearest = np.empty(n_texts, dtype=np.int64)
         # -1 where the nearest centre decides.
-        self._labels = np.full(n_texts, -1, dtype=np.int64)
-        # Texts equally near to several centres, and to which: many texts share few such sets.
+        self._decided = np.full(n_texts, -1, dtype=np.int64)
+        # Texts equally near to several centres, and the number of their set of centres: many texts share few sets.
         self._tied: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._sets: dict[bytes, int] = {}
 
     def add(self, block: Block) -> None:
-        """Keep what is needed of ``block``."""
-        places, distances, answer = block.places, block.distances, block.answer
+        """Store what is needed of ``block``."""
+        rows, distances, labels = block.rows, block.distances, block.labels
         assert distances is not None
-        self._nearest[places] = distances.argmin(axis=1)
-        if block.labels is not None:
-            self._labels[places] = block.labels
-        self.squared[places] = distances[np.arange(len(answer)), answer]
-        self.confidence[places] = block.confidence(answer)
-        self.blank[places] = block.blank
+        self._nearest[rows] = distances.argmin(axis=1)
+        if block.decided is not None:
+            self._decided[rows] = block.decided
+        self.squared[rows] = distances[np.arange(len(labels)), labels]
+        self.confidence[rows] = block.confidence(labels)
+        self.blank[rows] = block.blank
         nearest = distances == distances.min(axis=1, keepdims=True)
         tied = np.flatnonzero(nearest.sum(axis=1) > 1)
         if len(tied):
             keys = [row.tobytes() for row in nearest[tied]]
             which = np.array([self._sets.setdefault(key, len(self._sets)) for key in keys])
-            self._tied.append((places[tied], which))
+            self._tied.append((rows[tied], which))
 
     def order(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Centres from the largest cluster to the smallest, by the answers given in that very order.
+        """Return the centres from the largest cluster to the smallest, sizes counted in this very order.
 
-        A text equally near to two centres goes to the first, so the order decides ties and ties decide the order;
-        ties only ever move to the larger cluster, which makes this end.
+        A text equally near to two centres is assigned to the first, so the order decides ties and ties decide the
+        order; ties only ever move to the larger cluster, so the loop ends.
         """
         k, (rows, which), sets = self._n_clusters, self._ties(), self._set_members()
         by_tie = np.zeros(len(counts), dtype=bool)
         by_tie[rows] = True
-        by_tie &= self._labels < 0
-        sure = np.where(self._labels < 0, self._nearest, self._labels)[~by_tie]
+        by_tie &= self._decided < 0
+        sure = np.where(self._decided < 0, self._nearest, self._decided)[~by_tie]
         sizes = np.bincount(sure, weights=counts[~by_tie], minlength=k)
-        open_ties = self._labels[rows] < 0
+        open_ties = self._decided[rows] < 0
         masses = np.bincount(which[open_ties], weights=counts[rows[open_ties]], minlength=len(sets))
         order = np.arange(k)
         for _ in range(k + 1):
@@ -234,7 +240,7 @@ class Places:
         return order
 
     def nearest(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The nearest centre of each text, named by its place in ``order``; the first of several."""
+        """Return the nearest centre of each text as an index into ``order``; the first of several."""
         rank = np.argsort(order)
         result = rank[self._nearest]
         rows, which = self._ties()
@@ -243,8 +249,8 @@ class Places:
         return result
 
     def labels(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The cluster of each text, named by its place in ``order``."""
-        return np.where(self._labels < 0, self.nearest(order), np.argsort(order)[self._labels])
+        """Return the cluster of each text as an index into ``order``."""
+        return np.where(self._decided < 0, self.nearest(order), np.argsort(order)[self._decided])
 
     def _ties(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         nothing = np.zeros(0, dtype=np.int64)
@@ -256,5 +262,5 @@ class Places:
 
 
 def _first_of(sets: NDArray[np.bool_], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each set of centres the one that comes first in ``order``."""
+    """Return the centre of each set that comes first in ``order``."""
     return order[sets[:, order].argmax(axis=1)] if len(sets) else np.zeros(0, dtype=np.int64)

@@ -1,10 +1,9 @@
-"""What every method can do: fit, predict, transform, save."""
+"""The base of all methods: fit, predict, transform, save."""
 
 from __future__ import annotations
 
 import logging
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,13 +16,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from coterie.checks import check_whole
-from coterie.clustering.assignment import align_labels, alignment, student_t_from_distances
+from coterie.clustering.assignment import student_t_from_distances
 from coterie.encoders.precomputed_embeddings import vectors_by_text
 from coterie.errors import InputError, NotFittedError, SettingError
-from coterie.methods.assignment import Placer, Places
+from coterie.methods.assignment import Assigner
+from coterie.methods.fitted_attributes import set_fitted_attributes
 from coterie.methods.results import Encoded, Learned, Prediction, plain
 from coterie.text.corpus import Corpus, as_corpus
-from coterie.text.sampling import Sample, draw_sample
+from coterie.text.sampling import draw_sample
 from coterie.training.history import History
 from coterie.types import Topic
 
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NotFittedError(NotFittedError, SklearnNotFittedError):
-    """Ours and scikit-learn's at once, so that either can be caught."""
+    """Coterie's error and scikit-learn's at once, so that either can be caught."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -57,32 +57,33 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     labels_:
         Cluster of every row, ordered by size (0 is the largest); -1 for empty texts.
     cluster_centers_:
-        One centre a cluster, in the space of ``transform``.
+        One row per cluster, in the space of ``transform``.
     confidence_:
-        For every row, how far its cluster is ahead of the runner-up: ``1 - q2 / q1`` with the probabilities of
-        ``predict_proba``. 0 is a coin flip between two clusters, 1 means no other cluster is near. It is a
+        How far each row's cluster is ahead of the runner-up: ``1 - q2 / q1`` with the probabilities of
+        ``predict_proba``. 0 is a coin flip between two clusters, 1 means that no other cluster is near. It is a
         margin, not a calibrated probability of being right: a text that fits no cluster can still be far nearer to
         one than to the others. Not comparable between methods. 0 for empty texts and texts without any known word.
     center_distance_:
-        Euclidean distance of every row to its cluster's centre; NaN for empty texts and those without a known word.
+        Euclidean distance of every row to its cluster's centre; NaN for empty texts and texts without a known word.
     history_:
-        Loss terms and label changes during training (empty for methods that do not train).
+        Loss terms and label changes during training; empty for methods that do not train.
     initial_labels_, kmeans_labels_, head_labels_:
         Other partitions of a trained method; -1 for empty texts and for rows outside the sample of ``fit``.
     timings_:
-        Seconds by phase, for methods that train; ``assigning_others`` is the time for texts outside the sample.
+        Seconds per phase, for methods that train; ``assigning_others`` is the time for texts outside the sample.
     training_verdict_:
         Whether training helped, judged without labels: a :class:`~coterie.selection.training_verdict.TrainingVerdict`,
         or ``None`` where it was not judged.
     notes_:
-        What a user should know about the fit, in sentences: empty texts, cut texts, early ends.
+        Remarks on the fit, one sentence each: empty texts, texts cut at ``max_length``, an early end.
     """
 
     n_clusters: int = field(kw_only=False)
     random_state: int | None = 0
 
-    # What ``initial_labels_`` come from, and how many texts are learned on where nobody says (``None``: all).
-    _start: ClassVar[str] = "the frozen encoder"
+    # Where ``initial_labels_`` come from, for the notes.
+    _initial_labels_from: ClassVar[str] = "the frozen encoder"
+    # Distinct texts that ``fit`` learns on where ``sample`` is not given; ``None``: all.
     usual_sample: ClassVar[int | None] = None
 
     labels_: NDArray[np.int64] = field(init=False)
@@ -111,10 +112,11 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         y:
             Ignored; labels are never used.
         embeddings:
-            Vectors to use in place of the method's own, one row a text, where the method allows it.
+            Vectors to use in place of the method's own, one row per text, where the method allows it.
         sample:
-            Learn on so many distinct texts, drawn by the seed, and assign the others as ``predict`` does; for more
-            texts than a method can learn on. ``labels_``, ``confidence_`` and ``center_distance_`` are for all rows.
+            Learn on a random sample of this many distinct texts and assign the others as ``predict`` does; for
+            corpora larger than a method can learn on. ``labels_``, ``confidence_`` and ``center_distance_`` cover all
+            rows.
         """
         corpus = as_corpus(texts)
         self.check(corpus, sample)
@@ -135,11 +137,11 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         drawn = draw_sample(corpus, sample, self.seed_, self.max_rows())
         for remark in drawn.remarks():
             self._note(remark)
-        self._finish(drawn, self._learn(drawn.corpus, drawn.rows_of(vectors)), vectors)
+        set_fitted_attributes(self, drawn, self._learn(drawn.corpus, drawn.rows_of(vectors)), vectors)
         return self
 
     def check(self, corpus: Corpus, sample: int | None = None) -> None:
-        """Raise for settings that cannot work, or for fewer texts than clusters, before anything expensive."""
+        """Raise an error for invalid settings or fewer texts than clusters, before anything expensive starts."""
         self._check_settings()
         if len(corpus.distinct) < self.n_clusters:
             raise InputError(
@@ -155,35 +157,35 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     def fit_predict(
         self, texts: Any, y: Any = None, *, embeddings: Any = None, sample: int | None = None
     ) -> NDArray[np.int64]:
-        """``fit(texts).labels_``."""
+        """Return ``fit(texts).labels_``."""
         return self.fit(texts, embeddings=embeddings, sample=sample).labels_
 
     def predict(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.int64]:
-        """Cluster of each text, the same alone, in a batch and in any order; -1 for empty texts."""
+        """Return the cluster of each text, -1 for empty texts; independent of batch and order."""
         return self.assign(texts, embeddings=embeddings).labels
 
     def predict_proba(self, texts: Any, *, embeddings: Any = None) -> NDArray[np.float64]:
-        """Probability of each cluster for each text; zeros for empty texts."""
-        corpus, vectors = self._to_place(texts, embeddings)
-        # With a last row of zeros, which is where the place -1 of an empty text leads.
+        """Return the probability of each cluster, ``texts x clusters``; zeros for empty texts."""
+        corpus, vectors = self._to_assign(texts, embeddings)
+        # The last row is zero: an empty text has the index -1.
         table = np.zeros((len(corpus.distinct) + 1, len(self.cluster_centers_)))
-        for block in Placer(self, self.cluster_centers_, vectors is not None).new(corpus.distinct, vectors):
-            table[block.places] = block.probabilities
+        for block in Assigner(self, self.cluster_centers_, vectors is not None).new_texts(corpus.distinct, vectors):
+            table[block.rows] = block.probabilities
         return table[corpus.distinct_index]
 
     def assign(self, texts: Any, *, embeddings: Any = None) -> Prediction:
-        """``predict`` with the confidence of each answer (see ``confidence_``), embedding the texts once."""
-        corpus, vectors = self._to_place(texts, embeddings)
+        """Return the labels of ``predict`` with their confidences (see ``confidence_``), embedding the texts once."""
+        corpus, vectors = self._to_assign(texts, embeddings)
         labels = np.empty(len(corpus.distinct), dtype=np.int64)
         confidence = np.empty(len(corpus.distinct))
-        placer = Placer(self, self.cluster_centers_, vectors is not None)
-        for block in placer.new(corpus.distinct, vectors):
-            labels[block.places] = answer = block.answer
-            confidence[block.places] = block.confidence(answer)
-        return Prediction(corpus.expand(labels, -1), corpus.expand(confidence, 0.0), placer.truncated)
+        assigner = Assigner(self, self.cluster_centers_, vectors is not None)
+        for block in assigner.new_texts(corpus.distinct, vectors):
+            labels[block.rows] = block.labels
+            confidence[block.rows] = block.confidence(block.labels)
+        return Prediction(corpus.expand(labels, -1), corpus.expand(confidence, 0.0), assigner.truncated)
 
     def transform(self, texts: Any) -> Any:
-        """The vectors the clusters live in, one row a text."""
+        """Return the vectors that are clustered, one row per text."""
         self._check_fitted()
         corpus = as_corpus(texts, allow_empty=True)
         if not len(corpus):
@@ -216,7 +218,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         return self
 
     def cluster_topics(self) -> list[list[Topic]] | None:
-        """The topics of each cluster, where the method learns some."""
+        """Return the topics of each cluster; ``None`` where the method learns none."""
         return None
 
     def max_rows(self) -> int | None:
@@ -226,26 +228,26 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         """
         return None
 
-    # What a method supplies.
+    # What a method implements or overrides.
 
     @abstractmethod
     def _learn(self, corpus: Corpus, vectors: NDArray[np.float32] | None) -> Learned:
-        """Fit on ``corpus.distinct``; ``vectors`` are given embeddings, one row a distinct text."""
+        """Fit on ``corpus.distinct``; ``vectors`` are the user's embeddings, one row per distinct text."""
 
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> Encoded:
-        """Vectors of texts, one row each."""
+        """Return vectors of texts, one row per text."""
 
     def _encode_exactly(self, texts: Sequence[str]) -> Any:
-        """Vectors without noise; override where those of :meth:`_encode` may have some."""
+        """Return vectors without rounding noise; override where those of :meth:`_encode` have some."""
         return self._encode(texts).features
 
-    def _encode_alone(self, texts: Sequence[str]) -> Any:
-        """Vectors of texts that no batch mate can have touched; override where batching leaves a trace."""
+    def _encode_one_by_one(self, texts: Sequence[str]) -> Any:
+        """Return vectors of texts encoded one by one; override where the batch changes a vector's last digits."""
         return self._encode(texts).features
 
     def _accepts_embeddings(self) -> str | None:
-        """``None`` where ``embeddings=`` can be used, else the reason why not."""
+        """Return ``None`` where ``embeddings=`` can be used, else the reason why not."""
         return f"{type(self).__name__} makes its own vectors"
 
     def _check_settings(self) -> None:
@@ -255,42 +257,45 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             check_whole("random_state", self.random_state, least=0, most=2**32 - 1)
 
     def provenance(self) -> dict[str, str | None]:
-        """What a fitted model was computed on: the device, and where its encoder's weights came from."""
+        """Return the device a fitted model was computed on, and where its encoder's weights came from."""
         return {"device": "cpu", "encoder_from": None}
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        """Arrays to save beside the centres."""
+        """Return the arrays to save beside the centres."""
         return {}
 
     def _save_parts(self, folder: Path) -> dict[str, Any]:
-        """Write what is not an array (an encoder, a vocabulary); returns JSON to keep with the model."""
+        """Write what is not an array (an encoder, a vocabulary); return values to store as JSON with the model."""
         return {}
 
     @abstractmethod
     def _restore_parts(
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
-        """Undo :meth:`_save_parts` and :meth:`_state`."""
+        """Restore what :meth:`_save_parts` and :meth:`_state` saved."""
 
     def _prepare(self, vectors: Any) -> Any:
-        """Vectors given by the user, as the clustering sees them."""
+        """Return the user's vectors in the form that is clustered."""
         return vectors
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probability of each cluster from squared distances to the centres; the nearest must stay the likeliest."""
+        """Return the probability of each cluster from squared distances; the nearest centre stays the likeliest."""
         return student_t_from_distances(distances, alpha=1.0)
 
     def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
-        """What a trained head that is not "nearest centre" says, the same in any company; ``None`` without one."""
+        """Return the probabilities of a trained head that is not "nearest centre", independent of the batch.
+
+        ``None`` without such a head.
+        """
         return None
 
     def _reorder_head(self, order: NDArray[np.int64]) -> None:
-        """Put the head's clusters (and whatever else is listed by cluster) into a new order."""
+        """Put the clusters of the head, and whatever else has one entry per cluster, into a new order."""
 
-    # Shared machinery.
+    # What all methods share.
 
     def settings(self) -> dict[str, Any]:
-        """Parameters as plain values, ready for JSON."""
+        """Return the parameters as plain values for JSON."""
         return {name: plain(value) for name, value in self.get_params(deep=False).items()}
 
     def _note(self, sentence: str) -> None:
@@ -302,7 +307,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             raise _NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(texts) first")
 
     def _check_embeddings(self, embeddings: Any, corpus: Corpus) -> NDArray[np.float32] | None:
-        """Given vectors as one row a distinct text."""
+        """Return the user's vectors, one row per distinct text; raise where the method takes none."""
         if embeddings is None:
             return None
         reason = self._accepts_embeddings()
@@ -310,64 +315,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
             raise SettingError(f"embeddings= cannot be used: {reason}")
         return vectors_by_text(embeddings, corpus)
 
-    def _to_place(self, texts: Any, embeddings: Any) -> tuple[Corpus, NDArray[np.float32] | None]:
+    def _to_assign(self, texts: Any, embeddings: Any) -> tuple[Corpus, NDArray[np.float32] | None]:
         self._check_fitted()
         corpus = as_corpus(texts, allow_empty=True)
         return corpus, self._check_embeddings(embeddings, corpus)
-
-    def _finish(self, sample: Sample, learned: Learned, vectors: NDArray[np.float32] | None) -> None:
-        """Assign what was not learned on, order the clusters by size and fill the learned attributes."""
-        k, corpus, counts = self.n_clusters, sample.whole, sample.whole.counts
-        places = Places(len(counts), k)
-        placer = Placer(self, learned.centers, given=vectors is not None)
-        for block in placer.learned(sample.corpus.distinct, sample.drawn, learned):
-            places.add(block)
-        self._place_others(sample, placer, places, vectors)
-        order = places.order(counts)
-        labels = places.labels(order)
-        self._reorder_head(order)
-        self.cluster_centers_ = np.ascontiguousarray(learned.centers[order], dtype=np.float32)
-        self.labels_ = corpus.expand(labels, -1)
-        self.center_distance_ = corpus.expand(np.where(places.blank, np.nan, np.sqrt(places.squared)), np.nan)
-        self.confidence_ = corpus.expand(places.confidence, 0.0)
-        if learned.initial_labels is not None:
-            self._finish_training(sample, learned, labels[sample.drawn])
-        if (n_used := len(np.unique(labels))) < k:
-            self._note(f"{k - n_used} of {k} clusters stayed empty")
-        if learned.labels is not None:
-            agreement = float(counts[labels == places.nearest(order)].sum() / counts.sum())
-            self.predict_agreement_ = agreement
-            outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
-            self._note(f"predict goes by the nearest mean of a cluster, and for the texts learned on {outcome}")
-
-    def _place_others(
-        self, sample: Sample, placer: Placer, places: Places, vectors: NDArray[np.float32] | None
-    ) -> None:
-        """The texts outside the sample, as ``predict`` does."""
-        if not len(sample.others):
-            return
-        began = time.perf_counter()
-        for block in placer.new(sample.whole.distinct, vectors, sample.others, measure=True):
-            places.add(block)
-        if placer.truncated:
-            self._note(
-                f"{placer.truncated:,} of the {len(sample.others):,} texts outside the sample were cut (max_length)"
-            )
-        self.timings_ = {**self.timings_, "assigning_others": time.perf_counter() - began}
-
-    def _finish_training(self, sample: Sample, learned: Learned, labels: NDArray[np.int64]) -> None:
-        """The other partitions of a trained method, their clusters named after those of ``labels``."""
-        k, counts = self.n_clusters, sample.corpus.counts
-
-        def aligned(other: NDArray[np.int64] | None) -> NDArray[np.int64]:
-            return sample.spread(labels if other is None else align_labels(other, labels, k, counts), -1)
-
-        self.initial_labels_ = aligned(learned.initial_labels)
-        self.kmeans_labels_ = aligned(learned.kmeans_labels)
-        self.head_labels_ = aligned(learned.head_labels)
-        if learned.head_centers is not None and learned.head_labels is not None:
-            names = alignment(learned.head_labels, labels, k, counts)
-            self.head_centers_ = learned.head_centers[np.argsort(names)]
-        rows = (self.initial_labels_ >= 0) | sample.whole.empty
-        moved = float(np.mean((self.labels_ != self.initial_labels_)[rows]))
-        self._note(f"training moved {moved:.1%} of the rows to another cluster than {self._start} gave them")

@@ -18,7 +18,7 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import InputError, SettingError
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
 from coterie.losses.nt_xent import weighted_mean
-from coterie.methods.trained import Start, TrainedMethod
+from coterie.methods.trained import TrainedMethod, TrainingStart
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.config import TrainingConfig
@@ -36,7 +36,7 @@ class ClusterPrediction(Reconstruction):
         self,
         decoder: SentenceDecoder,
         head: nn.Linear,
-        start: Start,
+        start: TrainingStart,
         balance: float,
         hardens: bool,
         radius: float,
@@ -217,7 +217,7 @@ class ClusterBERT(TrainedMethod):
     def _augmenters(self) -> dict[str, Augmenter]:
         return {NOISED: WordDeletion(self.noise)}
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         decoder = SentenceDecoder(start.encoder, start.seed)
         rates = (self.training.learning_rate, self.training.head_learning_rate)
         self._read_general(start, decoder)
@@ -242,7 +242,7 @@ class ClusterBERT(TrainedMethod):
         """The decoder's own parts learn alone."""
         return warming(decoder, self.training.head_learning_rate, self.decoder_epochs)
 
-    def _read_general(self, start: Start, decoder: SentenceDecoder) -> None:
+    def _read_general(self, start: TrainingStart, decoder: SentenceDecoder) -> None:
         """One epoch of Eq. 1 over general sentences, where they are given."""
         from coterie.text.reading import read_corpus
         from coterie.training.trainer import Trainer

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from coterie.clustering.kmeans import kmeans
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.encoder_method import EncoderMethod
-from coterie.methods.trained import TrainedMethod, drawers_for
+from coterie.methods.trained import TrainedMethod, n_view_workers
 from coterie.text.corpus import Corpus
 
 # Texts of a trial, and texts in one of its steps: a CPU's time follows the texts, a GPU must be given a real batch and
@@ -198,7 +198,7 @@ class _Trial:
         assert isinstance(trial, TrainedMethod) and isinstance(real, TrainedMethod)
         growth = self._n_texts / self._n_trial
         in_a_step = real.training.batch_size_for(self._n_texts) / self._batch
-        drawn_ahead = real.training.fresh_views and drawers_for(trial.encoder_.device, self._n_texts) > 0
+        drawn_ahead = real.training.fresh_views and n_view_workers(trial.encoder_.device, self._n_texts) > 0
         later = real.get_params(deep=False).get(LATER_STEPS)
         seconds = trial.timings_.get("head", 0.0) * (growth if later is None else later / TRIAL_LATER_STEPS)
         # A start that is more than k-means, which is counted apart.

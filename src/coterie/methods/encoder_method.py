@@ -112,7 +112,7 @@ class EncoderMethod(ClusteringMethod):
     def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.encoder_.encode(texts)
 
-    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.encoder_.encode_one_by_one(texts)
 
     def provenance(self) -> dict[str, str | None]:

@@ -16,7 +16,7 @@ from coterie.losses.kl_divergence import kl_divergence
 from coterie.losses.nt_xent import nt_xent
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.networks import Projector
-from coterie.methods.trained import Start
+from coterie.methods.trained import TrainingStart
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -223,7 +223,7 @@ class SCCL(ContrastiveMethod):
             check_number(name, getattr(self, name), above=0)
         check_number("eta", self.eta, least=0)
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         centers, virtual, radius = start.centers, self._virtual, self._radius
         if self.variant == "cluster":
             return [Stage("cluster", Clustering(centers, self.alpha, radius))]

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from coterie.training.views import Views
 
 # Processes that draw views beside the training, and from how many texts on they pay.
-MOST_DRAWERS, WORTH_DRAWERS = 6, 2_000
+MAX_VIEW_WORKERS, MIN_TEXTS_FOR_WORKERS = 6, 2_000
 FINAL_KMEANS = ("best", "continued", "fresh")
 
 
 @dataclass(frozen=True)
-class Start:
+class TrainingStart:
     """What a method's stages are built from.
 
     Attributes
@@ -95,7 +95,7 @@ class TrainedMethod(EncoderMethod):
     _stage_epochs: int = field(init=False)
 
     @abstractmethod
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         """The phases of training; none where there is nothing to learn, and the start is the answer."""
 
     def _augmenters(self) -> Mapping[str, Augmenter]:
@@ -105,11 +105,13 @@ class TrainedMethod(EncoderMethod):
     def _check_backbone(self, encoder: TransformerEncoder) -> None:
         """Raise for an encoder that lacks what the method needs."""
 
-    def _attach(self, start: Start) -> Start:
+    def _attach(self, start: TrainingStart) -> TrainingStart:
         """Add to the encoder what the method needs behind it, before training."""
         return start
 
-    def _conclude(self, start: Start, objective: Objective, embeddings: torch.Tensor, final: Partition) -> Learned:
+    def _conclude(
+        self, start: TrainingStart, objective: Objective, embeddings: torch.Tensor, final: Partition
+    ) -> Learned:
         """The outcome, from the last stage's objective and the final embeddings with their k-means."""
         return Learned(
             embeddings.cpu().numpy(),
@@ -149,7 +151,7 @@ class TrainedMethod(EncoderMethod):
         clock = Clock()
         encoder, tokens = self._load_and_tokenize(corpus)
         clock.lap("load_and_tokenize")
-        ahead = drawers_for(encoder.device, len(corpus.distinct)) if self.training.fresh_views else 0
+        ahead = n_view_workers(encoder.device, len(corpus.distinct)) if self.training.fresh_views else 0
         with Views(encoder, corpus.distinct, tokens, self._augmenters(), self.seed_, ahead) as views:
             # The first views are drawn while the start is computed.
             views.prefetch(list(self._augmenters()), range(min(ahead, 2)))
@@ -179,7 +181,7 @@ class TrainedMethod(EncoderMethod):
         self.timings_ = clock.seconds
         return learned
 
-    def _untrained(self, start: Start, clock: Clock) -> Learned:
+    def _untrained(self, start: TrainingStart, clock: Clock) -> Learned:
         """The start as the outcome."""
         self.snapshots_, self._measured_noise = [], None
         self.timings_ = clock.seconds
@@ -211,7 +213,7 @@ class TrainedMethod(EncoderMethod):
         self._note_truncated(tokens.truncated, corpus)
         return encoder, tokens
 
-    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: Clock) -> Start:
+    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: Clock) -> TrainingStart:
         """Embed and cluster before training."""
         import torch
 
@@ -220,7 +222,7 @@ class TrainedMethod(EncoderMethod):
         partition = kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_)
         clock.lap("frozen_kmeans")
         return self._attach(
-            Start(
+            TrainingStart(
                 encoder,
                 corpus,
                 tokens,
@@ -249,11 +251,13 @@ class TrainedMethod(EncoderMethod):
         return min(candidates, key=lambda partition: partition.inertia)
 
 
-def drawers_for(device: torch.device, n_texts: int) -> int:
+def n_view_workers(device: torch.device, n_texts: int) -> int:
     """How many processes draw views ahead: a GPU must not wait for them, a CPU has no core to spare."""
     from coterie.encoders.device import usable_cores
 
-    return min(MOST_DRAWERS, usable_cores() // 2) if device.type == "cuda" and n_texts >= WORTH_DRAWERS else 0
+    return (
+        min(MAX_VIEW_WORKERS, usable_cores() // 2) if device.type == "cuda" and n_texts >= MIN_TEXTS_FOR_WORKERS else 0
+    )
 
 
 def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.int64] | None:

@@ -17,7 +17,7 @@ from coterie.language.masked_head import MaskedHead, check_mask_token
 from coterie.language.masked_training import HeadTraining, MaskedWords
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.results import Learned
-from coterie.methods.trained import Start, TrainedMethod
+from coterie.methods.trained import TrainedMethod, TrainingStart
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -149,7 +149,7 @@ class UFTC(TrainedMethod):
         if self.masked_loss:
             check_mask_token(encoder)
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         stages = []
         masked = None
         if self.masked_loss:
@@ -164,7 +164,7 @@ class UFTC(TrainedMethod):
         rest = max(1, (self.training.max_epochs or EPOCHS) - self.head_epochs)
         return [*stages, Stage("joint", joint, epochs=rest, by_head=True)]
 
-    def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
+    def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         if not isinstance(objective, UFTCObjective):  # interrupted while the head was being trained
             return super()._conclude(start, objective, embeddings, final)
         centers = (objective.centers.detach() / objective.radius).cpu().numpy()

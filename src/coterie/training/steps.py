@@ -25,7 +25,7 @@ from coterie.training.views import Views
 TOKENS_PER_TRAINING_FORWARD = {"cpu": 4_096}
 
 
-def descend(loss: Tensor) -> None:
+def backpropagate(loss: Tensor) -> None:
     """Gradients of ``loss``: the only place where any are computed."""
     loss.backward()
 
@@ -102,7 +102,7 @@ class Steps:
         return sums
 
     def _descend(self, loss: Tensor) -> None:
-        descend(loss)
+        backpropagate(loss)
 
     def _update(self) -> None:
         if self.config.max_grad_norm is not None:

@@ -17,12 +17,11 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.training.callbacks import Callback, ProgressBar
 from coterie.training.config import TrainingConfig
 from coterie.training.history import History, Snapshot, StageCost
+from coterie.training.loss_term_buffer import LossTermBuffer
 from coterie.training.objective import Objective, Stage
-from coterie.training.parameters import frozen, mean_change
 from coterie.training.recorded import RecordedSteps, can_record
 from coterie.training.steps import Steps, Work
 from coterie.training.stopping import LabelWatch
-from coterie.training.terms import UnreadTerms
 from coterie.training.views import Views
 
 
@@ -73,7 +72,7 @@ class Trainer:
         self._cost = StageCost()
         self._last_epoch = 0
         rates = f"training.learning_rate (now {config.learning_rate:g}) or training.head_learning_rate"
-        self._terms = UnreadTerms(self.history, rates)
+        self._terms = LossTermBuffer(self.history, rates)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -172,10 +171,10 @@ class Trainer:
             began = time.perf_counter()
             with self._cost.of("views"):
                 if config.fresh_views:
-                    self.views.draw(objective.views, self._epoch, self._last_epoch)
+                    self.views.resample(objective.views, self._epoch, self._last_epoch)
                 elif self._epoch == first_epoch:
                     # Views that are drawn once are the same in every stage.
-                    self.views.draw(objective.views, 0, 0)
+                    self.views.resample(objective.views, 0, 0)
             with self._cost.of("refresh"):
                 objective.refresh(self.embed_corpus)
             self._epoch += 1
@@ -282,3 +281,23 @@ def seeded(seed: int) -> Iterator[None]:
         finally:
             if mps_state is not None:
                 torch.mps.set_rng_state(mps_state)
+
+
+@contextmanager
+def frozen(*modules: nn.Module) -> Iterator[None]:
+    """Switch off the gradients of ``modules``, also for parameters that other modules share with them."""
+    parameters = [each for module in modules for each in module.parameters() if each.requires_grad]
+    for each in parameters:
+        each.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for each in parameters:
+            each.requires_grad_(True)
+
+
+@torch.no_grad()
+def mean_change(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
+    """Return the mean absolute difference over all numbers."""
+    total = sum(float((old - new).abs().sum()) for old, new in zip(before, after, strict=True))
+    return total / sum(old.numel() for old in before)

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from coterie.encoders.tokenization import training_batches
 from coterie.training.history import History
+from coterie.training.loss_term_buffer import LossTermBuffer
 from coterie.training.objective import LossTerms
-from coterie.training.steps import descend
-from coterie.training.terms import UnreadTerms
+from coterie.training.steps import backpropagate
 
 
 class VectorTrainer:
@@ -40,7 +40,7 @@ class VectorTrainer:
         self._generator = np.random.default_rng(seed)
         self._step = 0
         self._epoch = 0
-        self._terms = UnreadTerms(history, "learning_rate")
+        self._terms = LossTermBuffer(history, "learning_rate")
 
     def run(
         self,
@@ -102,7 +102,7 @@ class VectorTrainer:
             rows = next(batches)
             optimizer.zero_grad(set_to_none=True)
             terms = loss(rows)
-            descend(terms.total)
+            backpropagate(terms.total)
             optimizer.step()
             if after is not None:
                 after(rows)

@@ -1,6 +1,6 @@
-"""A process that draws and tokenises views: ``python -m coterie.training.view_worker``, started by ``drawing.py``.
+"""A process that augments and tokenises texts, started by ``view_worker_pool.py``.
 
-It ends when its standard input does. Ctrl-C is the business of the training process alone.
+It ends when its standard input does. It ignores Ctrl-C, which the training process handles.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from tokenizers import Tokenizer
 
 from coterie.encoders.tokenization import tokenize, word_token_cache
 from coterie.text.augmentation.base import unchanged_share
-from coterie.training.worker_protocol import rebuilt, receive, send, unpacked_texts
+from coterie.training.worker_protocol import rebuild_augmenter, receive, send, unpack_texts
 
 
-class Drawer:
-    """The corpus, its augmenters and its tokenizer, as the first message brings them."""
+class ViewWorker:
+    """Computes views with the corpus, the augmenters and the tokenizer that the first message holds."""
 
     def __init__(self, header: dict[str, Any], parts: list[bytearray]) -> None:
         whole, lengths, tokenizer = parts
-        self._texts = unpacked_texts(whole, lengths)
-        self._augmenters = {name: rebuilt(described) for name, described in header["augmenters"].items()}
+        self._texts = unpack_texts(whole, lengths)
+        self._augmenters = {name: rebuild_augmenter(described) for name, described in header["augmenters"].items()}
         self._tokenizer = Tokenizer.from_str(tokenizer.decode("utf-8"))
         self._tokenizer.encode_special_tokens = header["encode_special_tokens"]
         self._max_length = header["max_length"]
-        # The same words come every epoch.
+        # The same words occur in every epoch.
         self._table = word_token_cache(self._tokenizer)
 
-    def draw(self, request: dict[str, Any], answers: IO[bytes]) -> None:
-        """Send one view of all texts."""
+    def send_view(self, request: dict[str, Any], answers: IO[bytes]) -> None:
+        """Compute one view of all texts and send it."""
         generator = np.random.default_rng(request["seed"])
         texts = self._augmenters[request["name"]].augment(self._texts, generator)
         tokens = tokenize(self._tokenizer, texts, self._max_length, self._table)
@@ -45,27 +45,27 @@ class Drawer:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer requests until there are no more; the first that fails is the last."""
+    """Answer requests until the input ends or one fails."""
     try:
-        drawer = Drawer(*receive(requests))
+        worker = ViewWorker(*receive(requests))
         send(answers, {"ready": True})
         while True:
-            drawer.draw(receive(requests)[0], answers)
+            worker.send_view(receive(requests)[0], answers)
     except (EOFError, BrokenPipeError):
-        return  # the training process has ended, or wants no more
+        return  # the training process has ended, or needs no more views
     except Exception as error:
         with suppress(BrokenPipeError):
             send(answers, {"error": f"{type(error).__name__}: {error}"})
 
 
 def main() -> None:
-    """Serve on standard input and output; whatever else reads or prints in this process gets others."""
+    """Serve on standard input and output; anything else that reads or prints in this process is redirected."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     serve(requests, answers)
     sys.stdout.flush()
-    os._exit(0)  # half a message for a process that has ended would be complained about
+    os._exit(0)  # without a complaint about a half-written message to a process that has ended
 
 
 if __name__ == "__main__":

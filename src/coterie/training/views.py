@@ -1,4 +1,4 @@
-"""The versions of every text that an objective asks for, tokenised and on the device."""
+"""The views of every text that an objective needs, tokenised and on the device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter, unchanged_share
 from coterie.text.augmentation.cache import augment_cached
 from coterie.training.objective import ORIGINAL
-from coterie.training.view_worker_pool import Drawers, Request
+from coterie.training.view_worker_pool import Request, ViewWorkerPool
 
 
 class Views:
@@ -26,16 +26,16 @@ class Views:
     Parameters
     ----------
     augmenters:
-        View name to augmenter. Which random draws a view gets depends on the seed, its place among the views and
-        the epoch alone. A slow one is drawn once, and kept on disk for the next run.
+        View name to augmenter. The random numbers of a view depend only on the seed, its index among the views and
+        the epoch. The view of a slow augmenter is computed once and cached on disk.
     ahead:
-        How many processes draw the views of the epochs to come, and for how many epochs. What is drawn does not
-        depend on it. They are started when they are first needed, and end with :meth:`close` or with this object.
+        How many processes compute views of coming epochs, and how many epochs ahead; the views do not depend on it.
+        The processes start when they are first needed and end with :meth:`close` or with this object.
 
     Attributes
     ----------
     unchanged:
-        For each augmented view, the share of texts that its first draw left as they were.
+        For each augmented view, the share of texts that its first version left unchanged.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Views:
         self._augmenters = dict(augmenters)
         self._seed = seed
         self._ahead = ahead
-        self._drawers: Drawers | None = None
+        self._pool: ViewWorkerPool | None = None
         self._lengths = tokens.lengths
         self._first_row = {ORIGINAL: 0}
-        self._kept: dict[str, TokenArrays] = {}
+        self._cached: dict[str, TokenArrays] = {}
         self.unchanged: dict[str, float] = {}
         self._originals = self.tokens = DeviceTokens(tokens, encoder.pad_id, encoder.device)
 
@@ -69,46 +69,47 @@ class Views:
         self.close()
 
     def close(self) -> None:
-        """End the processes that draw ahead; views can still be drawn, here."""
+        """End the worker processes; views can still be computed in this process."""
         self._ahead = 0
-        if self._drawers is not None:
-            self._drawers.close()
-            self._drawers = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each original."""
+        """How many tokens each original has."""
         return self._lengths
 
     def prefetch(self, names: Sequence[str], epochs: Iterable[int]) -> None:
-        """Have the views ``names`` of these epochs drawn while other things go on. The next draw that has no use for
-        them forgets them.
+        """Have workers compute the views ``names`` of these epochs in the background.
+
+        The next call of :meth:`resample` cancels those that it does not need.
         """
         requests = [request for epoch in epochs for request in self._requests(names, epoch).values()]
-        if self._drawers is None and self._ahead and requests:
+        if self._pool is None and self._ahead and requests:
             tokenizer, max_length = self._encoder.tokenizer, self._encoder.max_length
-            self._drawers = Drawers(self._ahead, self._texts, self._augmenters, tokenizer, max_length)
-        if self._drawers is not None:
+            self._pool = ViewWorkerPool(self._ahead, self._texts, self._augmenters, tokenizer, max_length)
+        if self._pool is not None:
             for request in requests:
-                self._drawers.ask(request)
+                self._pool.submit(request)
 
-    def draw(self, names: Sequence[str], epoch: int, last: int | None = None) -> None:
-        """Make the augmented views among ``names`` anew for ``epoch``.
+    def resample(self, names: Sequence[str], epoch: int, last: int | None = None) -> None:
+        """Resample the augmented views among ``names`` for ``epoch``.
 
-        The epochs behind it, up to ``last`` (without one there is no end), are taken to want the same views next.
+        The following epochs, up to ``last`` (``None``: no end), are expected to need the same views.
         """
         requests = self._requests(names, epoch)
         end = epoch + self._ahead + 1 if last is None else min(epoch + self._ahead, last) + 1
         coming = range(epoch + 1, end)
         begun = self._begun(names, requests, coming)
         self.prefetch(names, coming)
-        # What no worker has begun is drawn here, while they are at the rest.
-        views = {name: self._drawn_here(name, request) for name, request in requests.items() if name not in begun}
+        # What no worker has begun is computed here, while the workers compute the rest.
+        views = {name: self._augment_here(name, request) for name, request in requests.items() if name not in begun}
         for name in begun:
-            views[name] = self._drawn_ahead(name, requests[name])
+            views[name] = self._take_from_worker(name, requests[name])
         for name in self._augmenters:
             if name in names and name not in requests:
-                views[name] = self._kept_view(name)
+                views[name] = self._cached_view(name)
         parts = [(name, views[name]) for name in self._augmenters if name in views]
         for place, (name, _) in enumerate(parts):
             self._first_row[name] = (1 + place) * len(self._texts)
@@ -116,7 +117,7 @@ class Views:
             self.tokens = self._originals.extended([tokens for _, tokens in parts])
 
     def _requests(self, names: Sequence[str], epoch: int) -> dict[str, Request]:
-        """What decides each of the views ``names`` that are drawn every epoch."""
+        """Return the request of each of the views ``names`` that are resampled every epoch."""
         return {
             name: (name, (int(self._seed), place, int(epoch)))
             for place, (name, augmenter) in enumerate(self._augmenters.items())
@@ -124,31 +125,31 @@ class Views:
         }
 
     def _begun(self, names: Sequence[str], requests: Mapping[str, Request], coming: Iterable[int]) -> list[str]:
-        """Which of ``requests`` a worker has begun; what neither they nor the epochs to come ask for is forgotten."""
-        if self._drawers is None:
+        """Return which of ``requests`` a worker has begun; cancel what neither they nor coming epochs need."""
+        if self._pool is None:
             return []
         later = [request for epoch in coming for request in self._requests(names, epoch).values()]
-        self._drawers.keep_only({*requests.values(), *later})
-        return [name for name, request in requests.items() if self._drawers.has_begun(request)]
+        self._pool.keep_only({*requests.values(), *later})
+        return [name for name, request in requests.items() if self._pool.has_begun(request)]
 
-    def _drawn_ahead(self, name: str, request: Request) -> TokenArrays:
-        assert self._drawers is not None
-        drawn = self._drawers.take(request)
-        if drawn is None:
-            return self._drawn_here(name, request)
-        self.unchanged.setdefault(name, drawn.unchanged)
-        return drawn.tokens
+    def _take_from_worker(self, name: str, request: Request) -> TokenArrays:
+        assert self._pool is not None
+        view = self._pool.take(request)
+        if view is None:
+            return self._augment_here(name, request)
+        self.unchanged.setdefault(name, view.unchanged)
+        return view.tokens
 
-    def _drawn_here(self, name: str, request: Request) -> TokenArrays:
+    def _augment_here(self, name: str, request: Request) -> TokenArrays:
         texts = self._augmenters[name].augment(self._texts, np.random.default_rng(request[1]))
         return self._tokenized(name, texts)
 
-    def _kept_view(self, name: str) -> TokenArrays:
-        """A slow view, drawn once."""
-        if name not in self._kept:
+    def _cached_view(self, name: str) -> TokenArrays:
+        """Return the view of a slow augmenter, computed once."""
+        if name not in self._cached:
             seed = [self._seed, list(self._augmenters).index(name)]
-            self._kept[name] = self._tokenized(name, augment_cached(self._augmenters[name], self._texts, seed))
-        return self._kept[name]
+            self._cached[name] = self._tokenized(name, augment_cached(self._augmenters[name], self._texts, seed))
+        return self._cached[name]
 
     def _tokenized(self, name: str, texts: Sequence[str]) -> TokenArrays:
         if name not in self.unchanged:
@@ -156,10 +157,10 @@ class Views:
         return self._encoder.tokenize(texts)
 
     def batch(self, name: str, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Padded ids and mask of one view of the texts ``rows``."""
+        """Return padded ids and mask of one view of the texts ``rows``."""
         flat = self.rows([name], rows)
         return self.tokens.batch(torch.from_numpy(flat).to(self._encoder.device), self.tokens.width(flat))
 
     def rows(self, names: Sequence[str], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the views ``names`` of the texts ``rows`` stand in :attr:`tokens`, view after view."""
+        """Return the rows of :attr:`tokens` that hold the views ``names`` of the texts ``rows``, view after view."""
         return np.concatenate([self._first_row[name] + rows for name in names])

@@ -1,6 +1,6 @@
-"""What the training process and its drawing workers say to each other: JSON lines with raw arrays behind them.
+"""Messages between the training process and its view workers: a line of JSON, then raw arrays.
 
-Nothing here is heavy to import: a worker starts in a fraction of a second.
+This module imports nothing heavy, so that a worker starts in a fraction of a second.
 """
 
 from __future__ import annotations
@@ -32,53 +32,54 @@ def send(stream: IO[bytes], header: Mapping[str, Any], *parts: Buffer) -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytearray]]:
-    """Read one message; EOFError where the other side has ended."""
+    """Read one message; raise EOFError where the other process has ended."""
     line = stream.readline()
     if not line.endswith(b"\n"):
-        raise EOFError("the other side has ended")
+        raise EOFError("the other process has ended")
     header = json.loads(line)
     parts = []
     for size in header.pop("sizes"):
         part = bytearray(size)
         if stream.readinto(part) != size:  # type: ignore[attr-defined]
-            raise EOFError("the other side has ended")
+            raise EOFError("the other process has ended")
         parts.append(part)
     return header, parts
 
 
-def packed_texts(texts: Sequence[str]) -> tuple[bytes, bytes]:
-    """All texts in one string, and the characters of each."""
+def pack_texts(texts: Sequence[str]) -> tuple[bytes, bytes]:
+    """Return all texts as one encoded string, and the number of characters of each."""
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     return "".join(texts).encode("utf-8", "surrogatepass"), lengths.tobytes()
 
 
-def unpacked_texts(whole: Buffer, lengths: Buffer) -> list[str]:
+def unpack_texts(whole: Buffer, lengths: Buffer) -> list[str]:
+    """Return the texts that :func:`pack_texts` encoded."""
     characters = bytes(whole).decode("utf-8", "surrogatepass")
     ends = accumulate(np.frombuffer(lengths, dtype=np.int64).tolist(), initial=0)
     return [characters[begin:end] for begin, end in pairwise(ends)]
 
 
-def portable(augmenter: Augmenter) -> dict[str, Any] | None:
-    """The augmenter as plain data that :func:`rebuilt` understands in another process; None if that cannot be done."""
+def describe_augmenter(augmenter: Augmenter) -> dict[str, Any] | None:
+    """Return the augmenter as data for :func:`rebuild_augmenter` in another process; ``None`` if impossible."""
     if type(augmenter) is Composition:
-        parts = [portable(part) for part in augmenter.augmenters]
+        parts = [describe_augmenter(part) for part in augmenter.augmenters]
         return None if None in parts else {"parts": parts}
     kind = type(augmenter)
     settings = {field.name: getattr(augmenter, field.name) for field in fields(augmenter)}
     described = {"module": kind.__module__, "name": kind.__qualname__, "settings": settings}
     try:
-        # What the settings do not say (another attribute, a class that only this process knows) would be lost.
+        # Another attribute, or a class that only this process has, would be lost.
         whole = kind.__module__ != "__main__" and vars(augmenter) == settings
-        again = rebuilt(json.loads(json.dumps(described))) if whole else None
+        again = rebuild_augmenter(json.loads(json.dumps(described))) if whole else None
         return described if again == augmenter else None
-    except Exception:  # whatever somebody's class does when it is made anew
+    except Exception:  # a class from outside may raise anything when it is constructed
         return None
 
 
-def rebuilt(described: Mapping[str, Any]) -> Augmenter:
-    """The augmenter that :func:`portable` described."""
+def rebuild_augmenter(described: Mapping[str, Any]) -> Augmenter:
+    """Return the augmenter that :func:`describe_augmenter` described."""
     if "parts" in described:
-        return Composition(*(rebuilt(part) for part in described["parts"]))
+        return Composition(*(rebuild_augmenter(part) for part in described["parts"]))
     module = sys.modules.get(described["module"]) or importlib.import_module(described["module"])
     kind = reduce(getattr, described["name"].split("."), module)
     settings = {name: _with_tuples(value) for name, value in described["settings"].items()}
@@ -87,5 +88,5 @@ def rebuilt(described: Mapping[str, Any]) -> Augmenter:
 
 
 def _with_tuples(value: Any) -> Any:
-    """Lists as tuples, as frozen dataclasses hold them."""
+    """Return lists as tuples, the form that frozen dataclasses hold."""
     return tuple(map(_with_tuples, value)) if isinstance(value, list) else value

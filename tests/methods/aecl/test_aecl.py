@@ -166,13 +166,13 @@ def test_blocks_do_not_matter(learned: AECL, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_tie_is_settled_by_the_text_alone(learned: AECL, monkeypatch: pytest.MonkeyPatch) -> None:
     alone: list[str] = []
-    real = AECL._encode_alone
+    real = AECL._encode_one_by_one
 
     def spy(model: AECL, texts: list[str]) -> Any:
         alone.extend(texts)
         return real(model, texts)
 
-    monkeypatch.setattr(AECL, "_encode_alone", spy)
+    monkeypatch.setattr(AECL, "_encode_one_by_one", spy)
     expected = learned.predict_proba(TEXTS)
     assert len(alone) < 6  # hardly any
     monkeypatch.setattr(answering, "TIE", 1e6)

@@ -17,7 +17,7 @@ from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.baselines.deep import Pretrained, SoftState, changed_share
 from coterie.methods.baselines.stacked import StackedAutoEncoder
 from coterie.training.history import History
-from coterie.training.steps import descend
+from coterie.training.steps import backpropagate
 from coterie.training.vectors import VectorTrainer
 
 COUNTS = np.array([1, 2, 1, 3, 1, 1, 2])
@@ -50,7 +50,7 @@ def test_equations_4_and_5() -> None:
     latents = torch.from_numpy(generator.normal(size=(7, 4))).requires_grad_()
     centers = torch.from_numpy(generator.normal(size=(3, 4))).requires_grad_()
     p = targets(assignments(latents.detach().numpy(), centers.detach().numpy()))
-    descend(kl_divergence(torch.from_numpy(p), student_t(latents, centers)))
+    backpropagate(kl_divergence(torch.from_numpy(p), student_t(latents, centers)))
     by_latent, by_center = gradients(latents.detach().numpy(), centers.detach().numpy(), p)
     np.testing.assert_allclose(latents.grad, by_latent, atol=1e-12)
     np.testing.assert_allclose(centers.grad, by_center, atol=1e-12)

@@ -11,7 +11,7 @@ from coterie import IDEC
 from coterie.clustering.assignment import student_t
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.baselines.stacked import StackedAutoEncoder
-from coterie.training.steps import descend
+from coterie.training.steps import backpropagate
 
 
 def _parts(gamma: float) -> tuple[IDEC, torch.Tensor, torch.Tensor, np.ndarray]:
@@ -51,7 +51,7 @@ def test_the_gradient_of_the_loss_by_differences() -> None:
         cluster = kl_divergence(torch.from_numpy(p), student_t(latents, centers), weights)
         return model._loss(inputs, latents, cluster, weights).total
 
-    descend(loss())
+    backpropagate(loss())
     assert layer.grad is not None
     for place in ((0, 0), (1, 3), (3, 4)):
         with torch.no_grad():

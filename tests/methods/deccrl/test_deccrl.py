@@ -89,7 +89,7 @@ def test_gradient_reaches_every_trainable_parameter(
     (objective,), encoder = kept, method.encoder_
     tokens = encoder.tokenize(TEXTS)
     views = Views(encoder, TEXTS, tokens, method._augmenters(), seed=0)
-    views.draw(objective.views, 0)
+    views.resample(objective.views, 0)
     encoder.train()
     objective.train()
     objective.zero_grad(set_to_none=True)

@@ -28,7 +28,7 @@ from coterie.methods.aecl.networks import ATTENTIONS, AttentionHead, PseudoLabel
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.head_answers import answers_in_any_company
 from coterie.methods.results import Learned
-from coterie.methods.trained import Start, head_labels
+from coterie.methods.trained import TrainingStart, head_labels
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -232,7 +232,7 @@ class AECL(ContrastiveMethod):
         for name, least in (("stage_1", 0), ("stage_2", 0), ("stage_3", 1), ("references", 1)):
             check_whole(name, getattr(self, name), least=least)
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         head = AttentionHead(start.encoder.dimension, self.n_clusters, self.attention, start.generator)
         labels = PseudoLabels(torch.from_numpy(start.labels.copy()))
 
@@ -248,7 +248,7 @@ class AECL(ContrastiveMethod):
             if length
         ]
 
-    def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
+    def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, AECLObjective)
         features, batch_labels = embeddings.cpu().numpy(), head_labels(objective, embeddings)
         self.head_ = copy.deepcopy(objective.head).cpu().eval()
@@ -275,7 +275,7 @@ class AECL(ContrastiveMethod):
     def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
         if not len(self.references_):
             return None
-        return answers_in_any_company(self.head_.answerer(self.references_), texts, features, self._encode_alone)
+        return answers_in_any_company(self.head_.answerer(self.references_), texts, features, self._encode_one_by_one)
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
         return torch.float32  # a head may turn a little noise into another cluster

@@ -18,7 +18,7 @@ from coterie.methods.auto.rounds import Round, Rounds, Teacher
 from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
-from coterie.methods.trained import Clock, Start
+from coterie.methods.trained import Clock, TrainingStart
 from coterie.selection.guard import Candidate, best_candidate
 from coterie.selection.neighbour_graphs import Words, see
 from coterie.selection.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
@@ -143,7 +143,7 @@ class Coterie(ContrastiveMethod):
         for name in ("temperature", "head_temperature", "epsilon", "size_penalty"):
             check_number(name, getattr(self, name), above=0)
 
-    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: Clock) -> Start:
+    def _begin(self, encoder: TransformerEncoder, corpus: Corpus, tokens: TokenArrays, clock: Clock) -> TrainingStart:
         progress = "embedding" if self.training.progress else None
         frozen = encoder.encode_tokens(tokens, self._quick_dtype(len(tokens)), progress=progress)
         vectors = frozen.float().cpu().numpy()
@@ -152,7 +152,7 @@ class Coterie(ContrastiveMethod):
         centers = centroids(vectors, labels, self.n_clusters, corpus.counts).astype(np.float32)
         clock.lap("starts")
         generator = torch.Generator().manual_seed(self.seed_)
-        return Start(encoder, corpus, tokens, vectors, labels, torch.from_numpy(centers), generator, self.seed_)
+        return TrainingStart(encoder, corpus, tokens, vectors, labels, torch.from_numpy(centers), generator, self.seed_)
 
     def _first_clusters(self, frozen: Tensor, vectors: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
         """The start, and in ``_reason`` why there is nothing to learn, if so."""
@@ -186,7 +186,7 @@ class Coterie(ContrastiveMethod):
             self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
         return labels
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         rounds = self._rounds
         if rounds is not None:
             self.candidates_ = tuple(rounds.candidates)
@@ -208,7 +208,7 @@ class Coterie(ContrastiveMethod):
             for number in range(self.rounds)
         ]
 
-    def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
+    def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, Round) and self._rounds is not None
         self._rounds.end(objective.number + 1, embeddings, objective.teacher)
         self.candidates_ = tuple(self._rounds.candidates)

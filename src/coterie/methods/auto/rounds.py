@@ -13,7 +13,7 @@ from torch.nn import functional
 from coterie.clustering.kmeans import centroids, kmeans, unit_rows
 from coterie.methods.auto.losses import neighbour_contrast, taught
 from coterie.methods.auto.targets import drawn_neighbours, transported, two_views
-from coterie.methods.trained import Start
+from coterie.methods.trained import TrainingStart
 from coterie.selection.candidates import Start as Clustering
 from coterie.selection.candidates import make_starts, without_gaps
 from coterie.selection.choose_start import EVEN_PENALTY, choose_among, drawn_to_one_size
@@ -35,7 +35,7 @@ AHEAD = 0.03
 class Teacher(nn.Module):
     """What all rounds share: the clusters held for true, the neighbours that vote, and the head that learns them."""
 
-    def __init__(self, start: Start, rounds: Rounds, settings: Coterie) -> None:
+    def __init__(self, start: TrainingStart, rounds: Rounds, settings: Coterie) -> None:
         super().__init__()
         n_texts, k = len(start.labels), start.n_clusters
         self.centers = nn.Parameter(functional.normalize(start.centers.float(), dim=1))

@@ -59,7 +59,7 @@ class AutoEncoder(NetworkMethod):
     array([0, 0, 0, 1, 1])
     """
 
-    _start: ClassVar[str] = "k-means on the vectors before the network"
+    _initial_labels_from: ClassVar[str] = "k-means on the vectors before the network"
 
     def _refine(self, begun: Pretrained) -> None:
         return None

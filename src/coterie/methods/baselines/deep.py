@@ -67,7 +67,7 @@ class NetworkMethod(FeatureMethod):
 
     network_: StackedAutoEncoder = field(init=False)
 
-    _start: ClassVar[str] = "k-means on the pretrained network"
+    _initial_labels_from: ClassVar[str] = "k-means on the pretrained network"
     # Restarts of the first k-means.
     _n_init: ClassVar[int] = 20
 
@@ -144,8 +144,8 @@ class NetworkMethod(FeatureMethod):
         encoded = self._encoded_features(texts)
         return Encoded(self._latents(encoded.features), encoded.truncated)
 
-    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.concatenate([self._latents(row[None]) for row in self._features_alone(texts)])
+    def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.concatenate([self._latents(row[None]) for row in self._features_one_by_one(texts)])
 
     # Saving.
 

@@ -130,7 +130,7 @@ class FeatureMethod(EncoderMethod):
         rows: NDArray[np.float32] = self._encoded_features(texts).features
         return rows
 
-    def _features_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _features_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The same, untouched by what stands beside a text; words give that anyway."""
         if self.features == "embedding" and not self.from_embeddings_:
             return self.encoder_.encode_one_by_one(texts)
@@ -159,8 +159,8 @@ class FeatureMethod(EncoderMethod):
         rows: NDArray[np.float32] = self._encode(texts).features
         return rows
 
-    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._features_alone(texts)
+    def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._features_one_by_one(texts)
 
     # Saving.
 

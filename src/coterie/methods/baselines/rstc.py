@@ -22,7 +22,7 @@ from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.head_answers import answers_in_any_company
 from coterie.methods.networks import Projector, linear
 from coterie.methods.results import Learned
-from coterie.methods.trained import Start
+from coterie.methods.trained import TrainingStart
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
@@ -85,7 +85,13 @@ class RSTCObjective(Objective):
     recordable = True
 
     def __init__(
-        self, stage: str, projector: Projector, head: ClusterHead, labels: nn.Module, settings: RSTC, start: Start
+        self,
+        stage: str,
+        projector: Projector,
+        head: ClusterHead,
+        labels: nn.Module,
+        settings: RSTC,
+        start: TrainingStart,
     ) -> None:
         super().__init__()
         self.stage = stage
@@ -241,7 +247,7 @@ class RSTC(ContrastiveMethod):
         for name, least in (("contrast_epochs", 0), ("kmeans_epochs", 0), ("transport_epochs", 1)):
             check_whole(name, getattr(self, name), least=least)
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         dimension = start.encoder.dimension
         projector = Projector(dimension, start.generator)
         head = ClusterHead(dimension, self.n_clusters, self._radius, start.generator)
@@ -260,7 +266,7 @@ class RSTC(ContrastiveMethod):
             if length
         ]
 
-    def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
+    def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, RSTCObjective)
         features = embeddings.cpu().numpy()
         if not objective.head.learned:
@@ -278,7 +284,7 @@ class RSTC(ContrastiveMethod):
     def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
         if self.head_ is None:
             return None
-        return answers_in_any_company(self.head_.probabilities, texts, features, self._encode_alone)
+        return answers_in_any_company(self.head_.probabilities, texts, features, self._encode_one_by_one)
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
         return torch.float32  # a head may turn a little noise into another cluster

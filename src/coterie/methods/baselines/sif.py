@@ -74,5 +74,5 @@ class SIF(PartitionMixin, FeatureMethod):
         encoded = super()._encode(texts)
         return Encoded(self._prepare(encoded.features), encoded.truncated)
 
-    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._prepare(super()._encode_alone(texts))
+    def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._prepare(super()._encode_one_by_one(texts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coterie.checks import check_number, check_whole
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder, check_decoder, warming
-from coterie.methods.trained import Start, TrainedMethod
+from coterie.methods.trained import TrainedMethod, TrainingStart
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.config import TrainingConfig
@@ -81,7 +81,7 @@ class TSDAE(TrainedMethod):
     def _augmenters(self) -> dict[str, Augmenter]:
         return {NOISED: WordDeletion(self.noise)}
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         decoder = SentenceDecoder(start.encoder, start.seed)
         denoising = Reconstruction(decoder, self.training.learning_rate)
         stages = [

@@ -24,7 +24,7 @@ from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.deccrl.topics import EmbeddedTopics, LatentReconstruction, TopicsAlone, WordCounts
 from coterie.methods.networks import Projector, principal_components
 from coterie.methods.results import Learned
-from coterie.methods.trained import Start, head_labels
+from coterie.methods.trained import TrainingStart, head_labels
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, LossTerms, Objective, Stage
 from coterie.training.trainer import Trainer
@@ -222,7 +222,7 @@ class DECCRL(ContrastiveMethod):
         if self.max_df > 1:
             raise SettingError(f"max_df={self.max_df!r} must be a share, at most 1")
 
-    def _attach(self, start: Start) -> Start:
+    def _attach(self, start: TrainingStart) -> TrainingStart:
         """FC_e, from the principal components of the frozen embeddings; the start moves into its space."""
         layer = principal_components(start.embeddings, start.counts, LATENT)
         scale = self.radius if start.encoder.settings.normalize else 1.0
@@ -234,7 +234,7 @@ class DECCRL(ContrastiveMethod):
         start.encoder.project(layer)
         return replace(start, embeddings=latent, centers=centers)
 
-    def _stages(self, start: Start) -> list[Stage]:
+    def _stages(self, start: TrainingStart) -> list[Stage]:
         latent = start.encoder.dimension
         projector = Projector(latent, start.generator)
         guide: nn.Module | None = None
@@ -244,7 +244,7 @@ class DECCRL(ContrastiveMethod):
             guide = LatentReconstruction(latent, start.generator)
         return [Stage("deccrl", DECCRLObjective(self, start.centers, projector, guide), by_head=True)]
 
-    def _topic_model(self, start: Start, latent: int) -> EmbeddedTopics:
+    def _topic_model(self, start: TrainingStart, latent: int) -> EmbeddedTopics:
         counts = WordCounts.of(
             start.corpus.distinct, start.counts, min_df=self.min_df, max_df=self.max_df, stop_words=self.stop_words
         )
@@ -259,7 +259,7 @@ class DECCRL(ContrastiveMethod):
             vectors = torch.randn(len(counts.vocabulary), WORD_WIDTH, generator=start.generator) * WORD_WIDTH**-0.5
         return EmbeddedTopics(counts, vectors, self.word_vectors == "learned", latent, self.n_topics, start.generator)
 
-    def _conclude(self, start: Start, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
+    def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, DECCRLObjective)
         if isinstance(objective.guide, EmbeddedTopics):
             self._train_topics(start, objective, objective.guide, embeddings)
@@ -271,7 +271,7 @@ class DECCRL(ContrastiveMethod):
         return Learned(features, centers, initial_labels=start.labels, kmeans_labels=final.labels)
 
     def _train_topics(
-        self, start: Start, objective: DECCRLObjective, guide: EmbeddedTopics, embeddings: Tensor
+        self, start: TrainingStart, objective: DECCRLObjective, guide: EmbeddedTopics, embeddings: Tensor
     ) -> None:
         """The topic model alone, a few seconds more: the run is over long before topics have told themselves apart."""
         if not self.topic_steps or self.history_.interrupted:

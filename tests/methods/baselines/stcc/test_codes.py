@@ -10,8 +10,7 @@ from reference.sccl_oracle import numerical_gradient
 
 from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
-from coterie.methods.baselines.stcc.loss import code_loss
-from coterie.methods.baselines.stcc.training import learn_codes
+from coterie.methods.baselines.stcc.training import code_loss, learn_codes
 from coterie.training.history import History
 
 COUNTS = np.array([1, 3, 2, 1, 5])

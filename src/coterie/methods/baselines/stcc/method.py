@@ -189,7 +189,7 @@ class STCC(ClusteringMethod):
     def _encode(self, texts: Sequence[str]) -> Encoded:
         return Encoded(*self.words_.encode(texts))
 
-    def _encode_alone(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self.words_.encode(texts, at_a_time=1)[0]
 
     def provenance(self) -> dict[str, str | None]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from coterie.encoders.tokenization import TokenArrays
+from coterie.losses.nt_xent import weighted_mean
 from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
-from coterie.methods.baselines.stcc.loss import code_loss
 from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
@@ -51,3 +51,12 @@ def learn_codes(
     steps = epochs * -(-len(tokens) // batch_size)
     trainer.run("codes", loss, torch.optim.Adagrad(network.parameters(), lr=learning_rate), steps)
     return history
+
+
+def code_loss(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
+    """Mean over texts of the negative log-likelihood of all bits, each bit a logistic regression (STCC).
+
+    ``weights`` is how often each text occurs.
+    """
+    bits = nn.functional.binary_cross_entropy_with_logits(logits, codes, reduction="none")
+    return weighted_mean(bits.sum(dim=1), weights)

@@ -14,7 +14,7 @@ from coterie.training.history import History
 TERMS_BUFFER = 256
 
 
-class UnreadTerms:
+class LossTermBuffer:
     """Terms of the last steps, all of one stage, on their way into the history.
 
     Parameters
