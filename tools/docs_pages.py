@@ -70,13 +70,12 @@ PICTURES = (
     "To put a plot into your own figure, take its data: `coterie.report.plots.plot_data.build_plot` makes it, "
     "and `coterie.report.plots.matplotlib_plots.fill_figure` adds it to any empty matplotlib figure.",
     "```python\n"
-    "from pathlib import Path\n\n"
     "from matplotlib.figure import Figure\n\n"
     "from coterie.report.plots.matplotlib_plots import fill_figure\n"
     "from coterie.report.plots.plot_data import build_plot\n"
-    "from coterie.runs.saved_run import read_run\n"
+    "from coterie.runs.saved_run import SavedRun\n"
     "from coterie.report.report_model import ReportModel\n\n"
-    'plot = build_plot([ReportModel(read_run(Path("run")))], "sizes")\n'
+    'plot = build_plot([ReportModel(SavedRun.open("run"))], "sizes")\n'
     'figure = Figure(layout="constrained")\n'
     "fill_figure(plot, figure)\n"
     'figure.savefig("mine.pdf")\n'

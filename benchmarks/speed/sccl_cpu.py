@@ -85,7 +85,7 @@ def fitted(titles: Path, seed: int, labels: list[Any], place: int, settings: lis
     )
     seconds = time.perf_counter() - began
     run = json.loads((output / "run.json").read_text(encoding="utf-8"))
-    model = coterie.load(output, device="cpu")
+    model = coterie.load(output / "model", device="cpu")
     answers = {"frozen": model.initial_labels_, "kmeans": model.labels_, "head": model.head_labels_}
     scores = {answer: evaluate(labels, found) for answer, found in answers.items()}
     return {

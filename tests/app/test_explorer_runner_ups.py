@@ -39,7 +39,7 @@ def session(tmp_path: Path) -> ExplorerSession:
     vectors = (labels[:, None] * np.array([10.0, 0.0]) + np.random.default_rng(0).normal(size=(600, 2))).astype("f4")
     run = write_run(tmp_path / "run", labels, vectors, mapped=np.arange(0, 600, 3))
     made = ExplorerSession(run, device="cpu")
-    made.__dict__["model"] = _Model(dict(zip(made.corpus.texts, vectors, strict=True)))
+    vars(made.run)["model"] = _Model(dict(zip(made.corpus.texts, vectors, strict=True)))
     return made
 
 
@@ -64,8 +64,8 @@ def test_every_text_has_a_runner_up_of_the_groups_of_now(session: ExplorerSessio
 
 
 def test_lists_do_not_wait_for_texts_that_must_be_embedded(session: ExplorerSession) -> None:
-    with Served(session.folder) as served:
-        served.session.__dict__["model"] = session.model
+    with Served(session.run.folder) as served:
+        vars(served.session.run)["model"] = session.model
         listed = served.ask("/api/texts?cluster=0&most=500")["texts"]
         assert {each["runner_up"] for each in listed if each["mapped"]} == {"Cluster 1"}
         off = [each["row"] for each in listed if not each["mapped"]]

@@ -58,7 +58,7 @@ def test_only_texts_that_are_not_on_the_map_are_embedded_some_at_a_time(tmp_path
     run = write_run(tmp_path / "run", np.zeros(2_000, dtype=np.int64), vectors, mapped=np.arange(0, 2_000, 2))
     session = ExplorerSession(run, device="cpu")
     model = _Model(dict(zip(session.corpus.texts, vectors, strict=True)))
-    session.__dict__["model"] = model
+    vars(session.run)["model"] = model
     rows = np.arange(2_000)[::-1]
     assert np.array_equal(session.vectors_of(rows), vectors[rows])
     assert sum(model.asked) == 1_000 and max(model.asked) == EMBEDDED_AT_A_TIME

@@ -9,7 +9,7 @@ from chromium import Page, chromium
 from conftest import topic_texts
 
 from coterie.cli.fit import fit
-from coterie.describe.language_model_names import KnownNames
+from coterie.runs.names_file import KnownNames
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
 

@@ -15,7 +15,7 @@ from made_run import NASTY
 from coterie.cli.report import labels_of, write_report
 from coterie.report.html.content import pack
 from coterie.report.html.rendering import script_json
-from coterie.runs.saved_run import read_run
+from coterie.runs.saved_run import SavedRun
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium here: see make test-browser")
 
@@ -163,7 +163,7 @@ def labelled(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """A report of the same run with its labels."""
     path = tmp_path_factory.mktemp("labelled") / "report.html"
     labels = labels_of(run_folder / "assignments.csv", run_folder.parent / "texts.csv", "label", None)
-    write_report(read_run(run_folder, device="cpu"), path, labels, kind="pca")
+    write_report(SavedRun.open(run_folder, device="cpu"), path, labels, kind="pca")
     return path
 
 

@@ -18,7 +18,7 @@ from coterie.app.session import ExplorerSession
 from coterie.report.html.rendering import read_content
 from coterie.report.plots.plot_data import BarPlot, TablePlot, build_plot
 from coterie.report.report_model import ReportModel
-from coterie.runs.saved_run import read_run
+from coterie.runs.saved_run import SavedRun
 
 TEXTS, TOPICS = topic_texts(60)
 FITTED = ("assignments.csv", "clusters.json", "run.json")
@@ -135,7 +135,7 @@ def test_the_map_that_a_later_report_leaves_still_holds_what_was_marked_as_noise
 
 def test_pictures_are_of_the_clusters_of_now(run: Path) -> None:
     changed, _ = _change_all(run)
-    shown = ReportModel(read_run(run, device="cpu"))
+    shown = ReportModel(SavedRun.open(run, device="cpu"))
     sizes = build_plot([shown], "sizes")
     assert isinstance(sizes, BarPlot)
     assert sorted(sizes.categories) == [0, 2, 4] and sizes.names[0] == "Where is my <b>parcel</b>?"

@@ -284,7 +284,7 @@ def test_attention_of_a_saved_run(aecl_run: Path) -> None:
     run = aecl_run / "run"
     found = json.loads(done("evaluate", run, "--attention", *topics(aecl_run), "--json").out)
     rows, truth = read_rows(run / "assignments.csv"), column(aecl_run / "in.csv", "topic")
-    wanted = corpus_attention(load(run), [row["text"] for row in rows], truth)
+    wanted = corpus_attention(load(run / "model"), [row["text"] for row in rows], truth)
     assert found == pytest.approx(wanted.to_dict(), abs=1e-6)
     assert 0 < found["negative"] < 1
     shown = done("evaluate", run, "--attention", *topics(aecl_run), "--id-column", "key").words

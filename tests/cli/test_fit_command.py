@@ -27,6 +27,7 @@ from conftest import topic_texts
 from coterie import __version__, load
 from coterie.methods.building import setting_defaults
 from coterie.methods.registry import METHODS, find_method
+from coterie.runs.saved_run import SavedRun
 
 # Two empty rows, a repeated text, and texts that need quotes in a CSV.
 TEXTS = [*topic_texts(30)[0], "", "  \t", 'my "late" parcel, again', "reset\nmy password", "grüße, refund 🎉"]
@@ -178,8 +179,7 @@ def test_the_model_loads_and_predicts_the_same(any_run: Path) -> None:
     clusters = np.array([int(cluster) for cluster in column(any_run / "assignments.csv", "cluster")])
     notes = " ".join(json.loads((any_run / "run.json").read_text(encoding="utf-8"))["notes"])
     told = re.search(r"differs on ([\d.]+)% of the rows", notes)
-    for folder in (any_run, any_run / "model"):
-        model = load(folder)
+    for model in (load(any_run / "model"), SavedRun.open(any_run).model):
         inside = clusters >= 0
         apart = model.predict(TEXTS)[inside] != clusters[inside]
         assert apart.mean() == pytest.approx(float(told[1]) / 100 if told else 0, abs=1e-3)

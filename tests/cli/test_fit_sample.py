@@ -14,7 +14,7 @@ from conftest import topic_texts
 from coterie import Corpus
 from coterie.metrics.external.snapshots import read_snapshots
 from coterie.runs import folder as run_folder
-from coterie.runs.folder import AssignmentWriter
+from coterie.runs.assignments_file import AssignmentWriter
 
 TEXTS = topic_texts(60)[0]
 

@@ -15,7 +15,7 @@ from coterie.describe.cards import Borderline, ClusterCard, build_cards
 from coterie.describe.geometry import find_runner_ups
 from coterie.errors import InputError
 from coterie.report.report_model import ReportModel
-from coterie.runs.saved_run import read_run
+from coterie.runs.saved_run import SavedRun
 from coterie.types import Topic
 
 TEXTS = ["late parcel", "parcel lost", "late parcel", "login trouble", "password login", "refund please", "hi"]
@@ -186,7 +186,7 @@ def test_texts_that_are_not_on_the_map_can_be_borderline(method: str, tiny_encod
     encoder = {} if method == "tfidf" else {"encoder": str(tiny_encoder)}
     made = tmp_path / "run"
     fit(tmp_path / "texts.txt", clusters="4", method=method, output=made, quiet=True, report=False, **encoder)
-    run = read_run(made, device="cpu")
+    run = SavedRun.open(made, device="cpu")
     some, everything = ReportModel(run, kind="pca", points=100), ReportModel(run, kind="pca")
     assert len(some.rows) == 100 and len(everything.rows) == 300
     for card, whole in zip(some.cards, everything.cards, strict=True):

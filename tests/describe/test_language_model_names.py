@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from coterie.describe.chat_endpoint import Endpoint, NoAnswerError, key_from_env
 from coterie.describe.language_model_names import (
     LONGEST_NAME,
     Answered,
-    KnownNames,
+    Question,
     ask_all,
     clean_name,
     cost,
@@ -27,6 +28,7 @@ from coterie.describe.language_model_names import (
     with_names,
 )
 from coterie.errors import SettingError
+from coterie.runs.names_file import KnownNames
 
 KEY = "sk-very-secret-0123456789"
 HELLO = [{"role": "user", "content": "hello"}]
@@ -39,9 +41,15 @@ def cards() -> list[ClusterCard]:
     return build_cards(describe_clusters(TEXTS, LABELS), TEXTS, LABELS, vectors=None)
 
 
+def _ask(asked: list[Question], endpoint: Endpoint, folder: Path) -> Iterator[Answered]:
+    """As ``coterie report --name-with`` asks: answers are kept in the run folder."""
+    known = KnownNames.read(folder)
+    return ask_all(asked, endpoint, known.answers, lambda: known.write(folder))
+
+
 def _asked(cards: list[ClusterCard], server: ChatServer, folder: Path, **given: object) -> list[Answered]:
     endpoint = Endpoint(server.url, "tiny", **{"waits": (0.0,), **given})  # type: ignore[arg-type]
-    return list(ask_all(questions(cards, {0, 1, 2}), endpoint, KnownNames.read(folder), folder))
+    return list(_ask(questions(cards, {0, 1, 2}), endpoint, folder))
 
 
 # --- the endpoint ---
@@ -318,7 +326,7 @@ def test_names_are_asked_for_once(cards: list[ClusterCard], tmp_path: Path) -> N
         assert [each.name for each in again] == [each.name for each in first]
         assert all(each.was_known for each in again)
         endpoint = Endpoint(server.url, "another")
-        assert not next(iter(ask_all(questions(cards, {0}), endpoint, KnownNames.read(tmp_path), tmp_path))).was_known
+        assert not next(iter(_ask(questions(cards, {0}), endpoint, tmp_path))).was_known
     stored = (tmp_path / "names.json").read_text(encoding="utf-8")
     assert "late parcel" not in stored
     assert len(json.loads(stored)["answers"]) == 4
@@ -344,13 +352,13 @@ def test_nobody_is_asked_in_vain(cards: list[ClusterCard], tmp_path: Path) -> No
     many = [*questions(cards, {0, 1, 2}), *questions(cards, {0, 1, 2}, with_texts=False)]
     with ChatServer([fails(500)]) as server:
         endpoint = Endpoint(server.url, "tiny", waits=())
-        assert len(list(ask_all(many, endpoint, KnownNames(), tmp_path))) == 6
+        assert len(list(_ask(many, endpoint, tmp_path))) == 6
         assert len(server.requests) == 3
 
 
 def test_an_answer_is_kept_however_it_ends(cards: list[ClusterCard], tmp_path: Path) -> None:
     with ChatServer([says("One")]) as server:
-        asking = ask_all(questions(cards, {0, 1, 2}), Endpoint(server.url, "tiny"), KnownNames(), tmp_path)
+        asking = _ask(questions(cards, {0, 1, 2}), Endpoint(server.url, "tiny"), tmp_path)
         next(asking)
     assert list(KnownNames.read(tmp_path).answers.values()) == ["One"]
 

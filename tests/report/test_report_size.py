@@ -11,7 +11,7 @@ import pytest
 
 from coterie.report.html.content import build_report
 from coterie.report.html.rendering import render_page
-from coterie.runs.saved_run import Run
+from coterie.runs.saved_run import SavedRun
 from coterie.text.corpus import as_corpus
 
 N_TEXTS, LARGEST = 20_000, 8_000_000
@@ -24,7 +24,7 @@ TEXTS = {
 }
 
 
-def _run(folder: Path, texts: list[str], n_clusters: int) -> Run:
+def _run(folder: Path, texts: list[str], n_clusters: int) -> SavedRun:
     """As a fit with training leaves it, with made-up vectors."""
     generator = np.random.default_rng(0)
     labels = np.arange(len(texts)) % n_clusters
@@ -51,7 +51,7 @@ def _run(folder: Path, texts: list[str], n_clusters: int) -> Run:
         "versions": {"coterie": "0"},
         "history": {"steps": steps},
     }
-    return Run(folder, about, as_corpus(texts), model)
+    return SavedRun.of_fit(folder, about, as_corpus(texts), model)
 
 
 @pytest.mark.parametrize(("kind", "n_clusters"), [("short", 20), ("long", 20), ("chinese", 1_000), ("markup", 20)])

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from coterie.app.runner_ups import embeds_quickly, runner_ups_of_rows
 from coterie.app.session import ExplorerSession
 from coterie.errors import InputError
+from coterie.runs.assignments_file import BEST_GUESS
 from coterie.runs.edits.replay import Edited
-from coterie.runs.saved_run import BEST_GUESS
 
 MEDIA = {
     "csv": "text/csv; charset=utf-8",

@@ -18,14 +18,12 @@ from coterie.describe.geometry import cluster_means, find_runner_ups
 from coterie.errors import InputError
 from coterie.report.html.content import pack, pack_coordinates
 from coterie.runs.calibration import Calibration
-from coterie.runs.edited_clusters import read_edited
 from coterie.runs.edits.kinds import NOISE, Edit
 from coterie.runs.edits.log import EditLog, Edits
 from coterie.runs.edits.replay import Edited
-from coterie.runs.map_file import StoredMap, read_map, write_map
-from coterie.runs.saved_run import ASSIGNMENTS_FILE, fitted_column, read_about, read_told_clusters, whole_numbers
-from coterie.text.corpus import Corpus, as_corpus
-from coterie.text.reading import column_names, read_columns
+from coterie.runs.map_file import StoredMap
+from coterie.runs.saved_run import SavedRun
+from coterie.text.corpus import Corpus
 
 # Texts of a list that are sent at a time.
 PAGE_SIZE = 50
@@ -56,19 +54,14 @@ class ExplorerSession:
     """A saved run, opened. The model is loaded when the first text has to be embedded."""
 
     def __init__(self, folder: Path, *, device: str = "auto") -> None:
-        self.about = read_about(folder)
-        assignments = folder / ASSIGNMENTS_FILE
-        columns = column_names(assignments)
-        if "text" not in columns:
-            raise InputError(f"{assignments} holds no texts (--no-text): there is nothing to explore")
-        self.folder = folder
-        self.device = device
-        self.columns = read_columns(assignments, columns)
-        self.corpus: Corpus = as_corpus([str(text or "") for text in self.columns["text"]], allow_empty=True)
-        self.fitted = whole_numbers(self.columns[fitted_column(columns)], folder)
-        self.confidence = np.array([float(str(cell)) for cell in self.columns["confidence"]])
-        self._cards = read_told_clusters(folder)
-        self._log = EditLog(folder)
+        self.run = SavedRun.open(folder, device=device)
+        self.about, self.device = self.run.about, device
+        file = self.run.assignments_file
+        if file.holds_texts:
+            self.columns = file.columns()
+        self.corpus: Corpus = self.run.corpus
+        self.fitted = self.run.fitted_labels
+        self.confidence = file.confidence
         # The state is locked for moments, the model for as long as it embeds.
         self.lock, self.model_lock = RLock(), RLock()
         self._runner_ups: tuple[Edited, NDArray[np.int64]] | None = None
@@ -79,42 +72,34 @@ class ExplorerSession:
         self.first_rows = np.sort(np.flatnonzero(index >= 0)[first])
 
     def _reload(self) -> None:
-        self.edits: Edits = self._log.read()
-        self.state: Edited = read_edited(self.folder, self.fitted, edits=self.edits, told=self._cards)
+        self.run.refresh()
+        self.edits: Edits = self.run.edits
+        self.state: Edited = self.run.state
 
-    @cached_property
+    @property
     def model(self) -> Any:
         """The run's model, loaded when a text has to be embedded."""
-        from coterie.methods.persistence import load
-
-        return load(self.folder, device=self.device)
+        return self.run.model
 
     @property
     def has_map(self) -> bool:
         """Whether the run has a map, so that none has to be made."""
-        return "map" in vars(self) or self._stored_map is not None
-
-    @cached_property
-    def _stored_map(self) -> StoredMap | None:
-        return read_map(self.folder, len(self.corpus))
+        return self.run.stored_map is not None
 
     @cached_property
     def map(self) -> StoredMap:
         """The map that the report stored, or a new one, which takes as long as embedding the texts."""
-        found = self._stored_map
+        found = self.run.stored_map
         if found is None:
             from coterie.report.report_model import ReportModel
-            from coterie.runs.saved_run import read_run
 
-            run = read_run(self.folder, device=self.device)
-            self.__dict__["model"] = run.model
-            found = write_map(self.folder, ReportModel(run).stored_map)
+            found = self.run.store_map(ReportModel(self.run).stored_map)
         return found
 
-    @cached_property
+    @property
     def calibration(self) -> Calibration | None:
         """How the margin of a new text becomes a confidence."""
-        return Calibration.read(self.folder)
+        return self.run.calibration
 
     @cached_property
     def map_vectors(self) -> Any:
@@ -279,7 +264,7 @@ class ExplorerSession:
             if self.edits.lines != log_lines:
                 self._reload()
             try:
-                yield self._log
+                yield self.run.edit_log
             finally:
                 self._reload()
 

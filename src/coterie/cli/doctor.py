@@ -53,7 +53,7 @@ def doctor() -> None:
 
 
 def _software() -> Iterator[tuple[str, str]]:
-    from coterie.runs.folder import versions
+    from coterie.runs.run_file import versions
 
     yield from versions(PACKAGES).items()
     installed = [extra for extra, module in EXTRAS.items() if find_spec(module) is not None]

@@ -21,12 +21,14 @@ from coterie.cli.options import (
     RunOutput,
     Sample,
     TextColumn,
+    columns_to_keep,
+    listed,
 )
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.methods.cost_estimate import Estimate
-    from coterie.runs.saved_run import Run
+    from coterie.runs.saved_run import SavedRun
     from coterie.selection import ChosenK
     from coterie.text.corpus import Corpus
 
@@ -98,7 +100,7 @@ def fit(
     from coterie.errors import SettingError
     from coterie.methods.building import build_method
     from coterie.methods.registry import DEFAULT_METHOD, find_method
-    from coterie.runs.folder import check_free_for_run, columns_to_keep, names_of
+    from coterie.runs.folder import check_free_for_run
     from coterie.selection.k_grid import parse_range
     from coterie.text.reading import read_corpus
 
@@ -113,8 +115,9 @@ def fit(
     settings = {**given.settings, **parse_settings(set_ or [])}
     # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
     began = time.perf_counter()
-    counted_by = names_of(by or [])
-    kept = columns_to_keep(keep or [], counted_by)
+    counted_by = listed(by or [])
+    kept = columns_to_keep(keep or [])
+    kept = kept if isinstance(kept, str) else (*kept, *counted_by)
     corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=kept)
     for name in counted_by:
         if name not in corpus.columns:  # with --keep all, the column of the texts or of the ids
@@ -168,7 +171,7 @@ def run(
     by: Sequence[str] = (),
     choice: ChosenK | None = None,
     min_confidence: float = 0.0,
-) -> Run:
+) -> SavedRun:
     """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
     from coterie.cli.choose import draw_choice
     from coterie.cli.report import REPORT_FILE, add_report
@@ -178,9 +181,12 @@ def run(
     from coterie.describe.clusters import describe_clusters
     from coterie.files import whole_folder, write_json
     from coterie.methods.trained import Clock
+    from coterie.runs.assignments_file import AssignmentWriter
     from coterie.runs.calibration import calibrate_model
-    from coterie.runs.folder import AssignmentWriter, versions, write_cards
-    from coterie.runs.saved_run import Run
+    from coterie.runs.clusters_file import write_cards
+    from coterie.runs.run_file import versions
+    from coterie.runs.saved_run import SavedRun
+    from coterie.runs.snapshots_file import write_snapshots
 
     model.check(corpus, sample)
     if not quiet:
@@ -215,7 +221,7 @@ def run(
         model.save_pretrained(folder / "model")
         if calibration is not None:
             calibration.write(folder / "model")
-        _save_snapshots(model, corpus, folder)
+        write_snapshots(folder, model, corpus)
         clock.lap("saving")
         about = {
             "method": method,
@@ -245,7 +251,7 @@ def run(
             about["choice_of_k"] = choice.to_dict()
             draw_choice(choice, folder)
         write_json(folder / "run.json", about)
-    made = Run(output, about, corpus, model, summaries)
+    made = SavedRun.of_fit(output, about, corpus, model, calibration=calibration, summaries=summaries)
     if report:
         add_report(made, with_texts=with_texts, by=counted)
     if not quiet:
@@ -286,23 +292,3 @@ def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> E
         err=True,
     )
     return found
-
-
-def _save_snapshots(model: ClusteringMethod, corpus: Corpus, folder: Path) -> None:
-    """One safetensors file a snapshot, and which of its texts each row is (-1: none), for evaluation afterwards."""
-    snapshots = model.history_.snapshots
-    if not snapshots:
-        return
-    from safetensors.numpy import save_file
-
-    from coterie.text.sampling import learned_places
-
-    (folder / "snapshots").mkdir()
-    index = learned_places(corpus, model.initial_labels_)
-    save_file({"distinct_index": index}, folder / "snapshots" / "rows.safetensors")
-    for i, snapshot in enumerate(snapshots):
-        save_file(
-            {"embeddings": snapshot.embeddings, "labels": snapshot.labels},
-            folder / "snapshots" / f"{i:03d}.safetensors",
-            metadata={"stage": snapshot.stage, "epoch": str(snapshot.epoch), "step": str(snapshot.step)},
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,7 +13,9 @@ from coterie.errors import SettingError
 
 if TYPE_CHECKING:
     from coterie.describe.chat_endpoint import Endpoint
-    from coterie.describe.language_model_names import Answered, KnownNames, Question
+    from coterie.describe.language_model_names import Answered, Question
+    from coterie.runs.names_file import KnownNames
+    from coterie.runs.saved_run import SavedRun
 
 
 def check_options(name_with: str | None, model: str | None, name_clusters: str | None, yes: bool) -> None:
@@ -28,36 +29,36 @@ def check_options(name_with: str | None, model: str | None, name_clusters: str |
 
 
 def name_clusters(
-    folder: Path, url: str, model: str, given: str | None = None, *, yes: bool = False, with_texts: bool = True
+    run: SavedRun, url: str, model: str, given: str | None = None, *, yes: bool = False, with_texts: bool = True
 ) -> None:
     """Ask for the names of a run's clusters and keep them in its ``names.json``; what fails keeps its keywords."""
     from coterie.describe.chat_endpoint import Endpoint, key_from_environment
-    from coterie.describe.language_model_names import KnownNames, ask_all, parse_clusters, questions, settle, with_names
-    from coterie.runs.edited_clusters import edited_cards, named_by_hand
-    from coterie.runs.folder import read_cards
+    from coterie.describe.language_model_names import ask_all, parse_clusters, questions, settle
+    from coterie.runs.edited_clusters import named_by_hand
 
     key, variable = key_from_environment()
     endpoint = Endpoint(url, model, key)
     # Questions are made of keyword names, so that they stay the same whatever was answered before.
-    cards, edited = edited_cards(folder, with_names(read_cards(folder), {}))
-    by_hand = set() if edited is None else named_by_hand(edited)
+    cards = run.keyword_cards
+    by_hand = set() if run.edited is None else named_by_hand(run.edited)
     wanted = parse_clusters(given, cards)
     if wanted & by_hand:
         typer.echo(f"{len(wanted & by_hand):,} clusters keep the names that people gave them.", err=True)
     asked = questions(cards, wanted - by_hand, with_texts=with_texts)
-    known = KnownNames.read(folder)
+    known = run.known_names
     if known.unreadable:
         typer.echo("Note: names.json cannot be read as names and is made anew.", err=True)
     if any(question.digest(model) not in known.answers for question in asked):
         _confirm(_told_cost(asked, endpoint, known, variable), yes)
-    answers = _with_progress(ask_all(asked, endpoint, known, folder), len(asked))
+    answers = _with_progress(ask_all(asked, endpoint, known.answers, lambda: known.write(run.folder)), len(asked))
     own = {card.summary.id: card.name for card in cards}
     named = {each.cluster: each.name for each in answers if each.name is not None}
     earlier = dict(known.clusters)
     # Names of clusters that were merged away wait: a merge can be undone.
     waiting = {k: name for k, name in earlier.items() if k not in own}
     known.clusters = settle(own, earlier | named) | waiting
-    known.write(folder)
+    known.write(run.folder)
+    run.refresh()
     _tell(answers, known.clusters, own)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,3 +37,14 @@ Sample = Annotated[
     int | None,
     typer.Option("--sample", help="Learn on so many distinct texts, drawn by the seed, and assign the others."),
 ]
+
+
+def listed(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of an option that repeats, each one name or several with commas between, as single names."""
+    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
+
+
+def columns_to_keep(keep: Sequence[str]) -> str | tuple[str, ...]:
+    """Return ``--keep`` options as :func:`~coterie.text.reading.read_corpus` takes them."""
+    names = listed(keep)
+    return "all" if names == ("all",) else names

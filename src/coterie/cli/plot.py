@@ -43,7 +43,8 @@ def plot(
     from coterie.report.plots.matplotlib_plots import ENDINGS, write_plot
     from coterie.report.plots.plot_data import SUBJECTS, build_plot
     from coterie.report.report_model import ReportModel
-    from coterie.runs.saved_run import ASSIGNMENTS_FILE, read_run
+    from coterie.runs.assignments_file import ASSIGNMENTS_FILE
+    from coterie.runs.saved_run import SavedRun
 
     *folders, subject = what
     # Told before anything is loaded.
@@ -53,7 +54,7 @@ def plot(
         raise SettingError(f"--output {output}: the ending must be one of {', '.join(ENDINGS)}")
     runs = []
     for folder in map(Path, folders):
-        found = read_run(folder, device=device)
+        found = SavedRun.open(folder, device=device)
         runs.append(ReportModel(found, labels=labels_of(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)))
     write_plot(build_plot(runs, subject, color=color, sample=sample), output)
     typer.echo(f"Wrote {output}.")

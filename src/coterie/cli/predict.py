@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn
+from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn, columns_to_keep
 
 if TYPE_CHECKING:
-    from coterie.runs.edits import Edited
+    from coterie.runs.saved_run import SavedRun
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
 CHUNK_ROWS = 8_192
@@ -46,7 +46,8 @@ def predict(
     """
     from coterie.errors import InputError
     from coterie.files import whole_file
-    from coterie.runs.folder import AssignmentWriter, check_free, listed_columns
+    from coterie.runs.assignments_file import AssignmentWriter
+    from coterie.runs.folder import check_free
     from coterie.text.reading import iter_corpus
 
     if output.is_dir():
@@ -61,7 +62,7 @@ def predict(
         input,
         text_column=text_column or _column_of(run, input),
         id_column=id_column,
-        keep_columns=listed_columns(keep or []),
+        keep_columns=columns_to_keep(keep or []),
         chunk_rows=CHUNK_ROWS,
     )
     with _unseen("pandas"):
@@ -72,10 +73,12 @@ def predict(
         from coterie.runs.edits import apply_to_new
         from coterie.runs.edits.log import EDITS_FILE
 
-    model = load(run, device=device)
-    edited = _edited(run)
+    opened = _opened(run, device)
+    if opened is None:
+        model, edited, calibration = load(run, device=device), None, Calibration.read(run)
+    else:
+        model, edited, calibration = opened.model, opened.state_for_new_texts, opened.calibration
     edits = [] if edited is None else edited.applied
-    calibration = Calibration.read(run)
     rows = empty = cut = 0
     writer: AssignmentWriter | None = None
     show_count = not quiet and sys.stderr.isatty()
@@ -120,17 +123,14 @@ def predict(
             typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
 
 
-def _edited(run: Path) -> Edited | None:
-    """The clusters of a run as they are now, with the edits that hold; ``None`` for a model without a run around it."""
-    import numpy as np
+def _opened(run: Path, device: str) -> SavedRun | None:
+    """Open a run folder; ``None`` for the folder of a model without a run around it."""
+    from coterie.runs.clusters_file import CLUSTERS_FILE
+    from coterie.runs.run_file import RUN_FILE
+    from coterie.runs.saved_run import SavedRun
 
-    from coterie.runs.edited_clusters import read_edited
-    from coterie.runs.saved_run import CLUSTERS_FILE, RUN_FILE, read_about
-
-    if not (run / CLUSTERS_FILE).is_file() or not (run / RUN_FILE).is_file():
-        return None
-    # Where each row is does not matter here, but that there is such a row.
-    return read_edited(run, np.zeros(int(read_about(run)["rows"]), dtype=np.int64))
+    is_run = (run / CLUSTERS_FILE).is_file() and (run / RUN_FILE).is_file()
+    return SavedRun.open(run, device=device) if is_run else None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coterie.cli.options import By, Device, NoText
+from coterie.cli.options import By, Device, NoText, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coterie.describe.breakdown import Breakdown
     from coterie.describe.cards import ClusterCard
     from coterie.report.projection import ProjectionKind
-    from coterie.runs.saved_run import Run
+    from coterie.runs.saved_run import SavedRun
 
 REPORT_FILE = "report.html"
 
@@ -82,28 +82,28 @@ def report(
     """
     from coterie.cli.name_clusters import check_options
     from coterie.cli.name_clusters import name_clusters as ask_for_names
-    from coterie.describe.language_model_names import NAMES_FILE
+    from coterie.runs.assignments_file import ASSIGNMENTS_FILE
     from coterie.runs.edits.log import EDITS_FILE
-    from coterie.runs.folder import names_of
-    from coterie.runs.saved_run import ASSIGNMENTS_FILE, holds_texts, read_about, read_clusters, read_run
+    from coterie.runs.names_file import NAMES_FILE
+    from coterie.runs.saved_run import SavedRun
 
     path = output or run / REPORT_FILE
     check_options(name_with, model, name_clusters, yes)
-    columns = names_of(by or []) or read_about(run).get("by", ())
+    found = SavedRun.open(run, device=device)
+    columns = listed(by or []) or found.about.get("by", ())
     # Of the clusters as they were fitted, for clusters.json.
-    counted = breakdowns_of(run, columns, read_clusters(run)) if columns else []
+    counted = breakdowns_of(found, columns, found.fitted_labels) if columns else []
     truth = labels_of(run / ASSIGNMENTS_FILE, labels, label_column, id_column)
     # All that is cheap to check is checked before anything is sent and paid for.
     if name_with is not None:
-        ask_for_names(run, name_with, model or "", name_clusters, yes=yes, with_texts=not no_text)
-    if (counted or name_with) and labels is None and not holds_texts(run):
-        _retell(run, path, counted)
+        ask_for_names(found, name_with, model or "", name_clusters, yes=yes, with_texts=not no_text)
+    if (counted or name_with) and labels is None and not found.holds_texts:
+        _retell(found, path, counted)
         return
-    found = read_run(run, device=device)
-    now = breakdowns_of(run, columns, found.labels) if columns and found.edited is not None else counted
+    now = breakdowns_of(found, columns, found.labels) if columns and found.edited is not None else counted
     write_report(found, path, truth, kind=map_.value, points=points, with_texts=not no_text, by=now)
     if counted or (run / NAMES_FILE).is_file():
-        _update_cards(run, counted)
+        _update_cards(found, counted)
     _tell_notes(counted)
     if found.edited is not None:
         typer.echo(f"As corrected by {_edits(len(found.edited.applied))} in {run / EDITS_FILE}.")
@@ -114,37 +114,37 @@ def _edits(count: int) -> str:
     return "1 edit" if count == 1 else f"{count:,} edits"
 
 
-def breakdowns_of(folder: Path, columns: Sequence[str], clusters: NDArray[np.int64]) -> list[Breakdown]:
-    """The clusters of a run's rows over columns that its fit kept."""
+def breakdowns_of(run: SavedRun, columns: Sequence[str], clusters: NDArray[np.int64]) -> list[Breakdown]:
+    """Count the clusters of a run's rows over columns that its fit kept."""
     from coterie.describe.breakdown import break_down
-    from coterie.runs.saved_run import read_kept
 
-    return [break_down(name, cells, clusters) for name, cells in read_kept(folder, columns).items()]
+    return [break_down(name, cells, clusters) for name, cells in run.kept_columns(columns).items()]
 
 
-def _update_cards(folder: Path, counted: Sequence[Breakdown]) -> list[ClusterCard]:
-    """Names that a language model gave, and counts by columns, into clusters.json; its clusters as they are there."""
+def _update_cards(run: SavedRun, counted: Sequence[Breakdown]) -> list[ClusterCard]:
+    """Write names of a language model and counts by columns into clusters.json; return its cards."""
     from coterie.describe.breakdown import with_breakdowns
-    from coterie.describe.language_model_names import KnownNames, with_names
-    from coterie.runs.folder import read_cards, update_cards
+    from coterie.describe.language_model_names import with_names
+    from coterie.runs.clusters_file import read_cards, update_cards
 
-    cards = with_names(read_cards(folder), KnownNames.read(folder).clusters)
+    cards = with_names(read_cards(run.folder), run.known_names.clusters)
     cards = with_breakdowns(cards, counted) if counted else cards
-    update_cards(folder, cards)
+    update_cards(run.folder, cards)
+    run.refresh()
     return cards
 
 
-def _retell(folder: Path, path: Path, counted: Sequence[Breakdown]) -> None:
-    """Names and columns into what a run without texts already has: the rest of its report only the fit could make."""
+def _retell(run: SavedRun, path: Path, counted: Sequence[Breakdown]) -> None:
+    """Write names and columns into the report that the fit of a run without texts left: only a fit can make more."""
     from coterie.files import whole_file
     from coterie.report.html.update import update_page
-    from coterie.runs.saved_run import CLUSTERS_FILE
+    from coterie.runs.clusters_file import CLUSTERS_FILE
 
-    cards = _update_cards(folder, counted)
+    cards = _update_cards(run, counted)
     _tell_notes(counted)
-    made = folder / REPORT_FILE
+    made = run.folder / REPORT_FILE
     if not made.is_file():
-        typer.echo(f"Wrote {folder / CLUSTERS_FILE}; a run without texts gets its report when it is fitted.")
+        typer.echo(f"Wrote {run.folder / CLUSTERS_FILE}; a run without texts gets its report when it is fitted.")
         return
     page = update_page(made.read_text(encoding="utf-8"), cards, counted)
     with whole_file(path) as stream:
@@ -159,21 +159,21 @@ def _tell_notes(counted: Sequence[Breakdown]) -> None:
 
 
 def add_report(
-    run: Run,
+    run: SavedRun,
     labels: Sequence[object] | None = None,
     *,
     with_texts: bool = True,
     by: Sequence[Breakdown] = (),
 ) -> None:
     """The report of a new run; its clusters.json is told what only the vectors say."""
-    from coterie.runs.folder import write_cards
+    from coterie.runs.clusters_file import write_cards
 
     cards = write_report(run, run.folder / REPORT_FILE, labels, with_texts=with_texts, by=by)
     write_cards(run.folder, cards, with_texts=with_texts)
 
 
 def write_report(
-    run: Run,
+    run: SavedRun,
     path: Path,
     labels: Sequence[object] | None = None,
     *,
@@ -186,13 +186,12 @@ def write_report(
     from coterie.files import whole_file
     from coterie.report.html.content import build_report
     from coterie.report.html.rendering import render_page
-    from coterie.runs.map_file import write_map
 
     data = build_report(run, labels=labels, kind=kind, points=points, with_texts=with_texts, by=by)
     with whole_file(path) as stream:
         stream.write(render_page(data.content))
     if with_texts and path == run.folder / REPORT_FILE:
-        write_map(run.folder, data.model.stored_map)
+        run.store_map(data.model.stored_map)
     return data.cards
 
 

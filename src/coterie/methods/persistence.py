@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.errors import ModelFolderError, SettingError
 from coterie.files import whole_folder, write_json
@@ -24,6 +25,8 @@ from coterie.training.history import History
 FORMAT = 1
 META_FILE = "coterie.json"
 ARRAYS_FILE = "coterie.safetensors"
+# By this file a folder is known to be a run folder (:mod:`coterie.runs.run_file`, which this room may not import).
+RUN_FILE = "run.json"
 FITTED_ARRAYS = (
     "cluster_centers_",
     "head_centers_",
@@ -67,18 +70,25 @@ def save(method: ClusteringMethod, folder: Path) -> None:
 
 
 def load(folder: str | os.PathLike[str], *, device: str = "auto") -> ClusteringMethod:
-    """Load a fitted method from a folder written by ``save_pretrained`` (or from a run folder).
+    """Load a fitted method from a folder written by ``save_pretrained``, or from the ``model/`` of a run folder.
+
+    A method knows nothing of the edits and the calibration of a run: :class:`coterie.Run` opens a run folder.
 
     Raises
     ------
     ModelFolderError
-        When the folder is missing, or holds no clusters: a folder saved again by sentence-transformers has lost
-        them.
+        When the folder is missing, is a run folder, or holds no clusters: a folder saved again by
+        sentence-transformers has lost them.
     """
     from safetensors.numpy import load_file
 
     path = Path(folder)
     if (path / "model" / META_FILE).is_file():
+        if (path / RUN_FILE).is_file():
+            raise ModelFolderError(
+                f"{folder} is a run folder: coterie.Run.open({str(folder)!r}) opens it, and its predict() applies the "
+                f"run's edits and calibration. The fitted method alone, without them, is in {path / 'model'}"
+            )
         path = path / "model"
     if not path.is_dir():
         raise ModelFolderError(f"{folder}: no such folder")
@@ -105,6 +115,17 @@ def load(folder: str | os.PathLike[str], *, device: str = "auto") -> ClusteringM
         return _rebuild(path, meta, arrays, device)
     except (AttributeError, KeyError, TypeError, SettingError) as error:
         raise ModelFolderError(f"{folder}: {META_FILE} is not as Coterie writes it: {error}") from error
+
+
+def read_fitted_arrays(folder: Path) -> dict[str, NDArray[Any]]:
+    """Return what a fit learned (``FITTED_ARRAYS``) from a folder of :func:`save`, without loading the method."""
+    from safetensors import safe_open
+
+    try:
+        with safe_open(folder / ARRAYS_FILE, framework="numpy") as stored:
+            return {name: stored.get_tensor(name) for name in stored.keys() if name in FITTED_ARRAYS}  # noqa: SIM118
+    except Exception as error:
+        raise ModelFolderError(f"{folder} cannot be read: {error}") from error
 
 
 def _rebuild(path: Path, meta: dict[str, Any], arrays: dict[str, Any], device: str) -> ClusteringMethod:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from coterie.describe.cards import N_BORDERLINE, ClusterCard, build_cards, weakest_rows, with_borderline
 from coterie.describe.clusters import describe_clusters
 from coterie.describe.geometry import as_dense, cluster_means, find_runner_ups
-from coterie.describe.language_model_names import KnownNames, with_names
+from coterie.describe.language_model_names import with_names
 from coterie.metrics.internal.stability import cluster_stability
 from coterie.report.loss_curves import average_loss_curves
 from coterie.report.map_panels import MapPanel, before_after_panels, snapshot_panels
 from coterie.report.projection import ProjectionKind, project
 from coterie.runs.edited_clusters import changed_clusters
 from coterie.runs.map_file import StoredMap
-from coterie.runs.saved_run import Run, read_told_clusters
+from coterie.runs.saved_run import SavedRun
 from coterie.types import ClusterSummary
 
 # Texts on the map by default: with more, points cover each other and the page grows by megabytes.
@@ -64,7 +64,7 @@ class ReportModel:
 
     def __init__(
         self,
-        run: Run,
+        run: SavedRun,
         *,
         labels: Sequence[object] | None = None,
         kind: ProjectionKind = "auto",
@@ -152,7 +152,7 @@ class ReportModel:
         """Names of the clusters as fitted, by id: the current name, or the last one of a cluster merged away."""
         if self.run.edited is None:
             return self.names
-        fitted = [cluster["name"] for cluster in read_told_clusters(self.run.folder)]
+        fitted = [cluster["name"] for cluster in self.run.card_dicts]
         return [current or before for current, before in zip(self.names, fitted, strict=False)]
 
     @cached_property
@@ -190,7 +190,7 @@ class ReportModel:
 
     @property
     def _language_model_names(self) -> dict[int, str]:
-        return KnownNames.read(self.run.folder).clusters
+        return self.run.known_names.clusters
 
     @cached_property
     def _summaries(self) -> Sequence[ClusterSummary]:

@@ -110,18 +110,14 @@ def read_partition(path: Path) -> RunPartition:
 
 def _with_edits(fitted: RunPartition) -> RunPartition:
     """Apply the edits that people made in the explorer."""
-    from coterie.runs.edits import read_edits
-
-    edits = read_edits(fitted.path)
-    if not edits.active:
-        return fitted
     import numpy as np
 
-    from coterie.runs.edited_clusters import read_edited
-    from coterie.runs.saved_run import read_clusters
+    from coterie.runs.saved_run import SavedRun
 
-    written = np.array(fitted.clusters)
-    state = read_edited(fitted.path, read_clusters(fitted.path), edits=edits)
+    # Reading the edits needs no run.json, which a folder given here may lack.
+    state, written = SavedRun(fitted.path, {}).edited, np.array(fitted.clusters)
+    if state is None:
+        return fitted
     # Rows left unassigned for their confidence stay so, unless a person has moved them.
     labels = np.where((written < 0) & ~state.moved, -1, state.labels)
     return replace(

@@ -1,186 +1,300 @@
-"""A run folder as a report reads it."""
+"""A run folder, opened: everything that is known about a run, each part read when it is first used."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
+from coterie.runs.assignments_file import ASSIGNMENTS_FILE, AssignmentsFile
+from coterie.runs.clusters_file import read_card_dicts, read_cards
+from coterie.runs.edits.log import EditLog, Edits
+from coterie.runs.names_file import KnownNames
+from coterie.runs.run_file import read_about
 from coterie.text.corpus import Corpus, as_corpus
-from coterie.text.reading import column_names, read_columns
-from coterie.text.source import listed
 
 if TYPE_CHECKING:
+    from coterie.describe.cards import ClusterCard
     from coterie.methods.base import ClusteringMethod
     from coterie.runs.calibration import Calibration
     from coterie.runs.edits.replay import Edited
+    from coterie.runs.map_file import StoredMap
     from coterie.types import ClusterSummary
 
-# The cluster of a text whose confidence was too low to assign it; the column is there where any could be.
-BEST_GUESS = "best_guess"
-RUN_FILE, CLUSTERS_FILE, ASSIGNMENTS_FILE, SNAPSHOTS = "run.json", "clusters.json", "assignments.csv", "snapshots"
+MODEL_FOLDER = "model"
+# What is read again after a change of the run folder.
+CHANGEABLE = (
+    "edits",
+    "known_names",
+    "state",
+    "state_for_new_texts",
+    "card_dicts",
+    "fitted_cards",
+    "keyword_cards",
+)
 
 
-@dataclass(frozen=True)
-class Run:
-    """What ``coterie fit`` left behind.
+class SavedRun:
+    """What ``coterie fit`` left behind, with the edits that people made to it.
+
+    Opening reads ``run.json`` alone; everything else is read when it is first used and kept from then on. Edits made
+    later, in the explorer say, are seen after :meth:`refresh`.
 
     Attributes
     ----------
     folder:
-        Where it lies.
+        The run folder.
     about:
-        ``run.json``: method, settings, notes, history.
-    corpus:
-        The texts, row for row.
-    model:
-        The fitted method, with its labels and confidences of all rows.
+        The content of ``run.json``: method, settings, notes, history.
+    device:
+        Where the model is loaded to.
     summaries:
-        Its clusters as they were fitted and described, where that is known already.
+        The clusters as they were fitted and described, where a fit in this process left them; else ``None``.
     """
 
-    folder: Path
-    about: dict[str, Any]
-    corpus: Corpus
-    model: ClusteringMethod
-    summaries: Sequence[ClusterSummary] | None = None
+    def __init__(self, folder: Path, about: dict[str, Any], *, device: str = "auto") -> None:
+        self.folder = folder
+        self.about = about
+        self.device = device
+        self.summaries: Sequence[ClusterSummary] | None = None
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> Self:
+        """Open a run folder; its model is loaded onto ``device`` when it is first used."""
+        path = Path(folder)
+        return cls(path, read_about(path), device=device)
+
+    @classmethod
+    def of_fit(
+        cls,
+        folder: Path,
+        about: dict[str, Any],
+        corpus: Corpus,
+        model: ClusteringMethod,
+        *,
+        calibration: Calibration | None = None,
+        summaries: Sequence[ClusterSummary] | None = None,
+    ) -> Self:
+        """Return the run of a fit in this process: what it holds in memory is not read again."""
+        run = cls(folder, about)
+        run.summaries = summaries
+        vars(run).update(corpus=corpus, model=model, calibration=calibration, fitted_labels=model.labels_)
+        run.__dict__["_fitted"] = vars(model)
+        return run
+
+    # --- what the fit wrote ---
+
+    @cached_property
+    def assignments_file(self) -> AssignmentsFile:
+        """``assignments.csv``, to read columns from."""
+        return AssignmentsFile(self.folder / ASSIGNMENTS_FILE)
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether the texts are in the run folder; ``coterie fit --no-text`` leaves them out."""
+        return "corpus" in vars(self) or self.assignments_file.holds_texts
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The texts, row for row."""
+        if not self.assignments_file.holds_texts:
+            raise InputError(
+                f"{self.assignments_file.path} holds no texts (--no-text): only the fit itself could show this run, "
+                "and there is nothing to explore"
+            )
+        return as_corpus(self.assignments_file.texts, allow_empty=True)
+
+    @cached_property
+    def fitted_labels(self) -> NDArray[np.int64]:
+        """The cluster of every row as it was fitted; -1 for none."""
+        return self.assignments_file.labels
+
+    @property
+    def model_folder(self) -> Path:
+        """The fitted method without the run around it: see :func:`coterie.load`."""
+        return self.folder / MODEL_FOLDER
+
+    @cached_property
+    def model(self) -> ClusteringMethod:
+        """The fitted method, which knows nothing of edits and calibration."""
+        from coterie.methods.persistence import load
+
+        return load(self.model_folder, device=self.device)
+
+    @cached_property
+    def _fitted(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays that the fit learned, without the encoder."""
+        from coterie.methods.persistence import read_fitted_arrays
+
+        found = read_fitted_arrays(self.model_folder)
+        if not np.array_equal(found["labels_"], self.fitted_labels):
+            raise InputError(
+                f"{self.assignments_file.path} and the model beside it are not of one fit: their clusters differ; "
+                "fit again"
+            )
+        return found
 
     @cached_property
     def calibration(self) -> Calibration | None:
         """How margins become confidence; ``None`` for a run of an earlier version."""
         from coterie.runs.calibration import Calibration
 
-        return Calibration.read(self.folder)
+        return Calibration.read(self.model_folder)
+
+    @property
+    def initial_labels(self) -> NDArray[np.int64] | None:
+        """The cluster of every row before training; -1 outside the sample of the fit. ``None`` without training."""
+        return self._fitted.get("initial_labels_")
+
+    @property
+    def center_distance(self) -> NDArray[np.float64]:
+        """The distance of every row to the centre of the cluster it was fitted into."""
+        return self._fitted["center_distance_"]
 
     @cached_property
-    def confidence(self) -> NDArray[np.float64]:
-        """Of every row: the chance of being right, or, without a calibration, the margin; 1 where a person put it."""
-        model, known = self.model, self.calibration
-        found = model.confidence_ if known is None else known.confidence(model.labels_, model.confidence_)
-        return found if self.edited is None else np.where(self.edited.moved, 1.0, found)
+    def fitted_cards(self) -> list[ClusterCard]:
+        """The clusters as ``clusters.json`` describes them, without names of a language model."""
+        from coterie.describe.language_model_names import with_names
+
+        return with_names(read_cards(self.folder), {})
 
     @cached_property
+    def card_dicts(self) -> list[dict[str, Any]]:
+        """The entries of ``clusters.json``."""
+        return read_card_dicts(self.folder)
+
+    def kept_columns(self, names: Sequence[str]) -> dict[str, Sequence[object]]:
+        """Return columns of the input that the fit kept (``--keep``), by the name they had there."""
+        return self.assignments_file.kept_columns(self.about["input"]["kept"], names)
+
+    def snapshots(self, rows: NDArray[np.int64]) -> list[tuple[str, NDArray[np.float32]]]:
+        """Return the name of every stored moment of the training and the embeddings of ``rows`` then."""
+        from coterie.runs.snapshots_file import read_snapshot_vectors
+
+        return read_snapshot_vectors(self.folder, rows)
+
+    @cached_property
+    def stored_map(self) -> StoredMap | None:
+        """The map that the report left; ``None`` where there is none."""
+        from coterie.runs.map_file import read_map
+
+        return read_map(self.folder, len(self.fitted_labels))
+
+    def store_map(self, made: StoredMap) -> StoredMap:
+        """Keep a map in the run folder and return it."""
+        from coterie.runs.map_file import write_map
+
+        self.__dict__["stored_map"] = write_map(self.folder, made)
+        return made
+
+    # --- with edits ---
+
+    @property
+    def edit_log(self) -> EditLog:
+        """``edits.jsonl``, to read and append to."""
+        return EditLog(self.folder)
+
+    @cached_property
+    def edits(self) -> Edits:
+        """The edits that people made, as they were last read."""
+        return self.edit_log.read()
+
+    @cached_property
+    def known_names(self) -> KnownNames:
+        """Names that a language model gave, as they were last read."""
+        return KnownNames.read(self.folder)
+
+    def refresh(self) -> None:
+        """Read again what can change after a fit: edits, names and the descriptions of the clusters."""
+        for name in CHANGEABLE:
+            vars(self).pop(name, None)
+
+    def move_to(self, folder: Path) -> None:
+        """Go on from ``folder``, where the run folder has been moved."""
+        self.folder = folder
+        self.__dict__.pop("assignments_file", None)
+        self.refresh()
+
+    def with_edits(self, edits: Edits) -> Edited:
+        """Return the clusters as they are with these edits."""
+        return self._apply(edits, self.fitted_labels)
+
+    def _apply(self, edits: Edits, labels: NDArray[np.int64]) -> Edited:
+        from coterie.runs.edited_clusters import apply_edits
+
+        return apply_edits(edits, labels, self.card_dicts, self.known_names.clusters)
+
+    @cached_property
+    def state(self) -> Edited:
+        """The clusters as they are now: every row's, and their names."""
+        return self.with_edits(self.edits)
+
+    @cached_property
+    def state_for_new_texts(self) -> Edited:
+        """The same without the clusters of the rows: millions of rows need not be read to assign one text."""
+        if "state" in vars(self):
+            return self.state
+        # Edits that name a row have to know that there is such a row.
+        return self._apply(self.edits, np.zeros(int(self.about["rows"]), dtype=np.int64))
+
+    @property
     def edited(self) -> Edited | None:
         """The clusters as people left them; ``None`` where nobody changed anything."""
-        from coterie.runs.edited_clusters import read_edited
-        from coterie.runs.edits.log import read_edits
-
-        edits = read_edits(self.folder)
-        return read_edited(self.folder, self.model.labels_, edits=edits) if edits.active else None
+        return self.state if self.edits.active else None
 
     @property
     def labels(self) -> NDArray[np.int64]:
-        """The cluster of every row as it is now; -1 for none. As it was fitted: ``model.labels_``."""
-        return self.model.labels_ if self.edited is None else self.edited.labels
+        """The cluster of every row as it is now; -1 for none. As it was fitted: ``fitted_labels``."""
+        return self.fitted_labels if self.edited is None else self.edited.labels
+
+    @cached_property
+    def _fitted_confidence(self) -> NDArray[np.float64]:
+        """How likely every row's cluster is right; the margin where the run has no calibration."""
+        margins, known = self._fitted["confidence_"], self.calibration
+        return margins if known is None else known.confidence(self.fitted_labels, margins)
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The confidence of every row: the probability that its cluster is right, and 1 where a person put it.
+
+        Without a calibration (a run of an earlier version) it is the margin over the second best cluster.
+        """
+        found = self._fitted_confidence
+        return found if self.edited is None else np.where(self.edited.moved, 1.0, found)
 
     @property
     def n_ids(self) -> int:
         """One more than the largest id of a cluster that is or was."""
-        return len(self.model.cluster_centers_) if self.edited is None else self.edited.next_id
+        return len(self._fitted["cluster_centers_"]) if self.edited is None else self.edited.next_id
+
+    @cached_property
+    def keyword_cards(self) -> list[ClusterCard]:
+        """The clusters as they are now, named by their keywords or by people, never by a language model."""
+        from coterie.runs.edited_clusters import edited_cards
+
+        if self.edited is None:
+            return self.fitted_cards
+        file = self.assignments_file
+        return edited_cards(self.fitted_cards, self.edits, self.fitted_labels, file.texts, file.confidence)[0]
 
     @property
-    def initial_labels(self) -> NDArray[np.int64] | None:
-        """Before training, row for row; -1 outside the sample that was learned on. ``None`` without training."""
-        return vars(self.model).get("initial_labels_")
+    def clusters(self) -> list[ClusterCard]:
+        """The clusters as they are now, described."""
+        from coterie.describe.language_model_names import with_names
 
-    def snapshots(self, rows: NDArray[np.int64]) -> list[tuple[str, NDArray[np.float32]]]:
-        """The embeddings of some rows at every stored moment with its name; none where a row was not learned on."""
-        from safetensors import safe_open
-        from safetensors.numpy import load_file
-
-        folder = self.folder / SNAPSHOTS
-        if not folder.is_dir():
-            return []
-        places = load_file(folder / "rows.safetensors")["distinct_index"][rows]
-        if (places < 0).any():
-            return []
-        found = []
-        for path in sorted(folder.glob("[0-9]*.safetensors")):
-            with safe_open(path, "numpy") as opened:
-                about, vectors = opened.metadata(), opened.get_tensor("embeddings")[places]
-            first = about["epoch"] == "0"
-            found.append(("before training" if first else f"{about['stage']}, epoch {about['epoch']}", vectors))
-        return found
-
-
-def read_run(folder: Path, *, device: str = "auto") -> Run:
-    """Read a run folder; its model is loaded onto ``device``."""
-    from coterie.methods.persistence import load
-
-    about = read_about(folder)
-    model = load(folder, device=device)
-    assignments = folder / ASSIGNMENTS_FILE
-    if not holds_texts(folder):
-        raise InputError(f"{assignments} holds no texts (--no-text): only the fit itself could show this run")
-    fitted = fitted_column(column_names(assignments))
-    columns = read_columns(assignments, [fitted, "text"])
-    clusters = whole_numbers(columns[fitted], folder)
-    if not np.array_equal(clusters, model.labels_):
-        raise InputError(
-            f"{folder}/{ASSIGNMENTS_FILE} and the model beside it are not of one fit: their clusters differ; fit again"
-        )
-    return Run(folder, about, as_corpus([str(text or "") for text in columns["text"]], allow_empty=True), model)
-
-
-def read_about(folder: Path) -> dict[str, Any]:
-    """``run.json`` of a run folder."""
-    if not (folder / RUN_FILE).is_file():
-        raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
-    return dict(json.loads((folder / RUN_FILE).read_text(encoding="utf-8")))
-
-
-def holds_texts(folder: Path) -> bool:
-    """Whether the texts lie in the run folder; ``coterie fit --no-text`` leaves them out."""
-    return "text" in column_names(folder / ASSIGNMENTS_FILE)
-
-
-def read_clusters(folder: Path) -> NDArray[np.int64]:
-    """The cluster of every row, from ``assignments.csv``; the best guess where it was left unassigned."""
-    column = fitted_column(column_names(folder / ASSIGNMENTS_FILE))
-    return whole_numbers(read_columns(folder / ASSIGNMENTS_FILE, [column])[column], folder)
-
-
-def fitted_column(names: Sequence[str]) -> str:
-    """The column of ``assignments.csv`` that tells the clusters with no text left unassigned for its confidence."""
-    return BEST_GUESS if BEST_GUESS in names else "cluster"
-
-
-def read_kept(folder: Path, names: Sequence[str]) -> dict[str, list[object]]:
-    """Columns of the input that the fit kept (``--keep``), by the name they had there."""
-    kept = read_about(folder)["input"]["kept"]
-    assignments = folder / ASSIGNMENTS_FILE
-    # They come last, in this order, under their own names or one beside: ``cluster_input``.
-    header = column_names(assignments)
-    stored = dict(zip(kept, header[len(header) - len(kept) :], strict=True))
-    for name in names:
-        if name not in stored and name not in stored.values():
-            there = f"it kept {listed(kept)}" if kept else "it kept none"
-            raise InputError(
-                f"{folder}: the run has no column {name!r} (--by); {there} (coterie fit --keep keeps more)"
-            )
-    columns = read_columns(assignments, [stored.get(name, name) for name in names])
-    return {name: columns[stored.get(name, name)] for name in names}
-
-
-def read_told_clusters(folder: Path) -> list[dict[str, Any]]:
-    """What ``clusters.json`` tells of every cluster."""
-    try:
-        told = json.loads((folder / CLUSTERS_FILE).read_text(encoding="utf-8"))["clusters"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / CLUSTERS_FILE} cannot be read: {error}") from error
-    return list(told)
-
-
-def whole_numbers(cells: Sequence[object], folder: Path) -> NDArray[np.int64]:
-    """The cells of a column of clusters."""
-    try:
-        return np.array([int(str(cell)) for cell in cells], dtype=np.int64)
-    except ValueError as error:
-        raise InputError(f"{folder}/{ASSIGNMENTS_FILE}: column 'cluster' must hold whole numbers: {error}") from error
+        if self.edited is None:
+            return with_names(self.fitted_cards, self.known_names.clusters)
+        names = self.edited.names
+        return [
+            card
+            if card.name == names[card.summary.id]
+            else replace(card, name=names[card.summary.id], keyword_name=card.keyword_name or card.name)
+            for card in self.keyword_cards
+        ]

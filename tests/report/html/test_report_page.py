@@ -19,7 +19,7 @@ from coterie.errors import InputError
 from coterie.report.html.content import build_report
 from coterie.report.html.headline import build_headline
 from coterie.report.html.rendering import render_page, script_json
-from coterie.runs.saved_run import read_run
+from coterie.runs.saved_run import SavedRun
 from coterie.selection.training_verdict import CriterionChange, TrainingVerdict
 
 
@@ -75,7 +75,7 @@ def test_texts_stand_in_it_as_they_are(page: str, content: dict[str, Any]) -> No
 
 
 def test_the_points_are_the_distinct_texts_with_their_clusters(run_folder: Path, content: dict[str, Any]) -> None:
-    run, points = read_run(run_folder, device="cpu"), content["points"]
+    run, points = SavedRun.open(run_folder, device="cpu"), content["points"]
     assert points["count"] == len(run.corpus.distinct) == len(points["texts"]) == 63
     told = dict(zip(points["texts"], _unpacked(points["cluster"], "<i4").tolist(), strict=True))
     assert told == {
@@ -95,7 +95,7 @@ def test_it_shows_rows_clusters_and_duplicates(run_folder: Path, content: dict[s
     assert (about["rows"], about["distinct"], about["unassigned"]) == (65, 63, 1)
     assert sum(card["size"] for card in cards) == 64
     assert len({card["name"] for card in cards}) == len(cards) == 4
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     twice = run.model.labels_[0]
     for card in cards:
         assert card["duplicates"] == pytest.approx(1 / card["size"] if card["id"] == twice else 0)
@@ -132,7 +132,7 @@ def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
     assert [stage["step"] for stage in content["loss_curves"]["stages"]] == [1]
     trained = content["trained"]
     assert [panel["title"] for panel in trained["panels"]] == ["before", "after"]
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     assert run.initial_labels is not None
     rows = [run.corpus.texts.index(text) for text in content["points"]["texts"]]
     for panel, labels in zip(trained["panels"], (run.initial_labels, run.model.labels_), strict=True):
@@ -145,7 +145,7 @@ def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
 
 
 def test_the_verdict_of_the_fit_is_shown(run_folder: Path) -> None:
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     given = TrainingVerdict("helped on balance", (CriterionChange("a criterion", 0.25, 0.5),), "It helped on balance.")
     run.model.training_verdict_ = given
     content = build_report(run).content
@@ -155,7 +155,7 @@ def test_the_verdict_of_the_fit_is_shown(run_folder: Path) -> None:
 
 
 def test_confidence_against_coverage(run_folder: Path, content: dict[str, Any]) -> None:
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     sure = run.confidence[run.model.labels_ >= 0]
     assert not np.allclose(sure, run.model.confidence_[run.model.labels_ >= 0]), "margins are not confidence"
     for point in content["coverage"]:
@@ -165,7 +165,7 @@ def test_confidence_against_coverage(run_folder: Path, content: dict[str, Any]) 
 
 
 def test_labels_bring_scores_and_a_table(run_folder: Path, tmp_path: Path) -> None:
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     labels = [None if cluster < 0 else f"label {cluster}" for cluster in run.model.labels_]
     content = build_report(run, labels=labels).content
     truth = content["labels_table"]
@@ -180,14 +180,14 @@ def test_labels_bring_scores_and_a_table(run_folder: Path, tmp_path: Path) -> No
 
 
 def test_without_texts_none_is_told(run_folder: Path, tmp_path: Path) -> None:
-    write_report(read_run(run_folder, device="cpu"), tmp_path / "no.html", with_texts=False)
+    write_report(SavedRun.open(run_folder, device="cpu"), tmp_path / "no.html", with_texts=False)
     page = (tmp_path / "no.html").read_text(encoding="utf-8")
-    texts = [text for text in read_run(run_folder, device="cpu").corpus.texts if text]
+    texts = [text for text in SavedRun.open(run_folder, device="cpu").corpus.texts if text]
     assert not [text for text in texts if json.dumps(text, ensure_ascii=False)[1:-1].replace("<", "\\u003c") in page]
 
 
 def test_only_so_many_points(run_folder: Path) -> None:
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     content = build_report(run, points=20).content
     assert content["points"]["count"] == len(content["points"]["texts"]) == 20
     assert sum(card["size"] for card in content["clusters"]) == 64
@@ -195,7 +195,7 @@ def test_only_so_many_points(run_folder: Path) -> None:
 
 def test_a_folder_that_is_no_run_or_no_longer_one(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a run of Coterie"):
-        read_run(tmp_path)
+        SavedRun.open(tmp_path)
     changed = tmp_path / "changed"
     shutil.copytree(run_folder, changed)
     path = changed / "assignments.csv"
@@ -203,7 +203,7 @@ def test_a_folder_that_is_no_run_or_no_longer_one(run_folder: Path, tmp_path: Pa
     number, cluster, rest = rows[1].split(",", 2)
     path.write_text("".join([rows[0], f"{number},{(int(cluster) + 1) % 4},{rest}", *rows[2:]]), encoding="utf-8")
     with pytest.raises(InputError, match="not of one fit"):
-        read_run(changed)
+        build_report(SavedRun.open(changed))
 
 
 def test_data_cannot_leave_its_element() -> None:
@@ -225,7 +225,7 @@ def test_a_very_long_text_is_cut_everywhere(tmp_path: Path) -> None:
     )
     fit(texts, clusters=2, method="tfidf", output=tmp_path / "run", quiet=True)
     assert (tmp_path / "run" / "report.html").stat().st_size < 100_000
-    content = build_report(read_run(tmp_path / "run")).content
+    content = build_report(SavedRun.open(tmp_path / "run")).content
     assert all(text.endswith("very…") or len(text) == 400 for text in content["points"]["texts"])
     assert all(len(text) <= 400 for card in content["clusters"] for text in card["representatives"])
 
@@ -236,14 +236,14 @@ def test_a_method_without_training_has_no_before_and_after(tmp_path: Path) -> No
     texts = tmp_path / "texts.csv"
     texts.write_text("text\n" + "\n".join(f"{word} number {i}" for i in range(12) for word in ("parcel", "login")))
     fit(texts, clusters=2, method="tfidf", output=tmp_path / "run", quiet=True)
-    content = build_report(read_run(tmp_path / "run")).content
+    content = build_report(SavedRun.open(tmp_path / "run")).content
     assert (content["trained"], content["loss_curves"], content["snapshots"]) == (None, None, [])
     assert "Fine-tuning" not in " ".join(content["headline"])
-    assert render_page(build_report(read_run(tmp_path / "run")).content).startswith("<!doctype html>")
+    assert render_page(build_report(SavedRun.open(tmp_path / "run")).content).startswith("<!doctype html>")
 
 
 def test_labels_name_the_cards_and_colour_the_points(run_folder: Path) -> None:
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     labels = [None if row % 5 == 0 else ("often" if row % 2 else "rare") for row in range(len(run.corpus))]
     labels[1] = labels[3] = "seldom"
     # Nothing is no label.

@@ -30,13 +30,13 @@ from coterie.report.plots.plot_data import (
 )
 from coterie.report.plots.plotly_plots import plotly_figure
 from coterie.report.report_model import ReportModel
-from coterie.runs.saved_run import read_run
+from coterie.runs.saved_run import SavedRun
 from coterie.selection.choose_k import choose_k
 
 
 @pytest.fixture(scope="module")
 def shown(run_folder: Path) -> ReportModel:
-    run = read_run(run_folder, device="cpu")
+    run = SavedRun.open(run_folder, device="cpu")
     run.about["choice_of_k"] = choose_k(vectors=np.random.default_rng(0).normal(size=(40, 5))).to_dict()
     return ReportModel(run, labels=[None if row % 7 == 0 else f"label {row % 3}" for row in range(len(run.corpus))])
 
@@ -183,7 +183,7 @@ def test_stages_need_snapshots(shown: ReportModel, tmp_path: Path) -> None:
 
     (tmp_path / "texts.txt").write_text("\n".join(f"{word} {i}" for i in range(5) for word in ("parcel", "login")))
     fit(tmp_path / "texts.txt", clusters=2, method="tfidf", output=tmp_path / "run", quiet=True, report=False)
-    plain = ReportModel(read_run(tmp_path / "run"))
+    plain = ReportModel(SavedRun.open(tmp_path / "run"))
     with pytest.raises(InputError, match="--snapshots"):
         build_plot([plain], "stages")
     with pytest.raises(InputError, match="no curves"):

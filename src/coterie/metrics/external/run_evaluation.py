@@ -141,7 +141,9 @@ def attention_of_run(assignments: Path, truth: Sequence[Any]) -> AttentionScores
     from coterie.metrics.external.attention import corpus_attention
 
     texts = read_texts(assignments)
-    return corpus_attention(load(assignments.parent), texts, truth)
+    folder = assignments.parent
+    model = folder / "model"
+    return corpus_attention(load(model if model.is_dir() else folder), texts, truth)
 
 
 def read_texts(assignments: Path) -> list[str]:

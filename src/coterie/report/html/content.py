@@ -20,7 +20,7 @@ from coterie.report.label_comparison import confusion_table, coverage_by_confide
 from coterie.report.map_panels import MapPanel
 from coterie.report.projection import ProjectionKind
 from coterie.report.report_model import MAX_POINTS, ReportModel
-from coterie.runs.saved_run import Run
+from coterie.runs.saved_run import SavedRun
 from coterie.selection.training_verdict import judge_training
 
 # Bytes that the texts of the map may take in the page, so that it opens quickly.
@@ -57,7 +57,7 @@ class ReportData:
 
 
 def build_report(
-    run: Run,
+    run: SavedRun,
     *,
     labels: Sequence[object] | None = None,
     kind: ProjectionKind = "auto",
@@ -124,7 +124,7 @@ def _add_labels(content: dict[str, Any], model: ReportModel, labels: Sequence[ob
     content["points"]["label"] = pack(numbers, np.int32)
 
 
-def _about(run: Run, with_texts: bool) -> dict[str, Any]:
+def _about(run: SavedRun, with_texts: bool) -> dict[str, Any]:
     about, labels, edited = run.about, run.labels, run.edited
     return {
         "title": Path(about["input"]["source"]).name,

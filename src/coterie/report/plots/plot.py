@@ -45,12 +45,12 @@ def plot(
     from coterie.report.plots.matplotlib_plots import check_ending, write_plot
     from coterie.report.plots.plot_data import build_plot
     from coterie.report.report_model import ReportModel
-    from coterie.runs.saved_run import read_run
+    from coterie.runs.saved_run import SavedRun
 
     path = Path(output)
     check_ending(path)
     folders = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    reports = [ReportModel(read_run(Path(folder), device=device), labels=labels) for folder in folders]
+    reports = [ReportModel(SavedRun.open(folder, device=device), labels=labels) for folder in folders]
     for report in reports:
         if labels is not None and len(labels) != len(report.run.corpus):
             raise InputError(f"{len(labels):,} labels, but {report.run.folder} has {len(report.run.corpus):,} rows")
