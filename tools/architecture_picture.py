@@ -15,9 +15,9 @@ from pathlib import Path
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "architecture.svg"
 
-# One line per layer: the rooms of a layer import only rooms of their own line to the left, and of the lines above.
+# One line per layer: a room imports only rooms to its left in the same line, and rooms of the lines above.
 LAYERS = (
-    ("errors", "checks", "formatting", "files", "types"),
+    ("version", "errors", "checks", "formatting", "files", "types"),
     ("text", "encoders", "clustering"),
     ("metrics.internal", "selection"),
     ("losses", "training", "language", "methods"),
@@ -82,7 +82,7 @@ def room_boxes() -> list[str]:
             f"<rect x='{x:g}' y='{y:g}' width='{width:g}' height='{BOX}' rx='6' fill='{ROOM}' stroke='{edge}' "
             f"stroke-width='1.5'{dashes}/>"
         )
-        lines.append(text(x + width / 2, y + BOX / 2 + 5, room, 14, text_anchor="middle"))
+        lines.append(text(x + width / 2, y + BOX / 2 + 5, room, 13, text_anchor="middle"))
     return lines
 
 
