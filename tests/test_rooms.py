@@ -220,3 +220,48 @@ def test_the_command_line_works_from_the_sources_anywhere(tmp_path: Path) -> Non
     for name in ("fit", "predict", "evaluate", "methods", "demo", "doctor"):
         assert name in run.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+# --- cycles ---
+
+
+def _runtime_imports(path: Path) -> set[str]:
+    """The modules that a module imports at any time, also inside functions; those for type checkers are left out."""
+    module = _name(path)
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    return {target for _, target in _imports(tree, package)}
+
+
+def _cycles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the strongly connected components of more than one module (by reachability: there are few modules)."""
+    reached = {}
+    for module in imports:
+        found: set[str] = set()
+        waiting = [module]
+        while waiting:
+            new = imports[waiting.pop()] - found
+            found |= new
+            waiting += new
+        reached[module] = found
+    cycles = [frozenset(m for m in reached[module] if module in reached[m]) for module in imports]
+    return [set(cycle) for cycle in set(cycles) if len(cycle) > 1]
+
+
+def test_no_cycle_has_more_than_three_modules() -> None:
+    paths = {_name(path): path for path in _modules()}
+    imports = {}
+    for module, path in paths.items():
+        # ``from coterie.room import name`` imports the module ``name``, or the room where there is no such module.
+        targets = _runtime_imports(path)
+        imports[module] = {each if each in paths else each.rpartition(".")[0] for each in targets} & paths.keys()
+        imports[module].discard(module)
+    assert [sorted(cycle) for cycle in _cycles(imports) if len(cycle) > 3] == []
+
+
+def test_the_search_for_cycles_itself() -> None:
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert sorted(map(sorted, _cycles(imports))) == [["a", "b", "c"], ["d", "e"]]
