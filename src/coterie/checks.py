@@ -1,4 +1,4 @@
-"""Checks of single settings, so that every wrong value gets the same kind of one-line error."""
+"""Check single settings, so that every wrong value gets the same kind of one-line error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coterie.errors import SettingError
 
 
 def check_whole(name: str, value: Any, *, least: int, most: int | None = None) -> None:
-    """``value`` must be a whole number from ``least`` to ``most``."""
+    """Raise unless ``value`` is a whole number from ``least`` to ``most``."""
     fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
     if not fits or (most is not None and int(value) > most):
         limit = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -20,7 +20,7 @@ def check_whole(name: str, value: Any, *, least: int, most: int | None = None) -
 def check_number(
     name: str, value: Any, *, above: float | None = None, least: float | None = None, below: float | None = None
 ) -> None:
-    """``value`` must be a finite number within the bounds given."""
+    """Raise unless ``value`` is a finite number within the bounds."""
     wanted = " and ".join(
         f"{word} {bound:g}"
         for word, bound in (("above", above), ("at least", least), ("below", below))
@@ -37,7 +37,7 @@ def check_number(
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """``value`` must be one of ``choices``."""
+    """Raise unless ``value`` is one of ``choices``."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
         raise SettingError(f"{name}={value!r} is unknown; use one of {listed}")

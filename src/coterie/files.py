@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and where to keep what can be made again."""
+"""Write files and folders whole or not at all, and find the user's cache folder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import IO, Any
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """A scratch folder beside ``target`` that takes its place if the block succeeds, and vanishes if not."""
+    """Yield a temporary folder that replaces ``target`` if the block succeeds, and is removed if not."""
     target = Path(os.path.abspath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
         yield scratch
         for path in scratch.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)  # some writers leave files for the owner alone
+            path.chmod(0o755 if path.is_dir() else 0o644)  # some writers allow only the owner to read
         scratch.chmod(0o755)
         if target.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
@@ -42,7 +42,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[IO[str]]:
-    """A text file that takes ``target``'s place if the block succeeds, and vanishes if not."""
+    """Yield a temporary text file that replaces ``target`` if the block succeeds, and is removed if not."""
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     scratch = Path(name)
@@ -56,12 +56,12 @@ def whole_file(target: Path) -> Iterator[IO[str]]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """JSON as people read it: indented, UTF-8, a newline at the end."""
+    """Write ``content`` as JSON: indented, in UTF-8, with a newline at the end."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def user_cache() -> Path:
-    """The user's folder for what can be fetched or made again; ``$COTERIE_CACHE`` moves it."""
+    """Return the user's folder for what can be downloaded or made again; ``$COTERIE_CACHE`` overrides it."""
     if os.environ.get("COTERIE_CACHE"):
         return Path(os.environ["COTERIE_CACHE"]).expanduser()
     if os.environ.get("XDG_CACHE_HOME"):

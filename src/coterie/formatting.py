@@ -1,4 +1,4 @@
-"""Numbers as users read them: the same format on every page and in every message."""
+"""Format numbers for users: the same way on every page and in every message."""
 
 from __future__ import annotations
 

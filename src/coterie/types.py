@@ -1,4 +1,4 @@
-"""Small frozen dataclasses that cross the borders of rooms."""
+"""Small frozen dataclasses that several rooms share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Topic:
     Attributes
     ----------
     words:
-        Its likeliest words, the first the likeliest.
+        Its most probable words, in falling order.
     probabilities:
-        Theirs.
+        The probability of each word.
     share:
-        How much of the cluster's texts it makes up; the shares of a cluster's topics add up to one.
+        Its share of the cluster's texts; the shares of a cluster's topics add up to one.
     """
 
     words: tuple[str, ...]
@@ -27,22 +27,22 @@ class Topic:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """A cluster as people see it.
+    """Describe one cluster.
 
     Attributes
     ----------
     id, size, share:
-        Its id, how many rows it holds, and which part of all rows in clusters that is.
+        Its id, its number of rows, and its share of all rows in clusters.
     confidence:
-        Mean confidence of its rows, where known: low means that it blends into another cluster.
+        Mean confidence of its rows, where computed: a low one means that it overlaps with another cluster.
     keywords:
-        Words that tell it from the other clusters, best first.
+        Words that distinguish it from the other clusters, best first.
     representatives:
         Texts near its centre that differ from one another.
     topics:
-        What a method that learns topics found in it, the most common first.
+        Its topics, largest share first, from a method that learns topics.
     language:
-        The language of its texts, where it is not the one that most texts of the run are in.
+        The language of its texts, where it is not the language of most texts of the run.
     """
 
     id: int
@@ -55,5 +55,5 @@ class ClusterSummary:
     language: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; without ``topics`` and ``language`` where there are none."""
+        """Return it ready for JSON; without ``topics`` and ``language`` where it has none."""
         return {name: value for name, value in asdict(self).items() if value or name not in ("topics", "language")}

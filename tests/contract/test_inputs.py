@@ -178,9 +178,9 @@ def _with(value: float) -> Any:
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        pytest.param(np.ones((len(DISTINCT) - 1, 3)), "one row a text", id="too few"),
-        pytest.param(np.ones(len(DISTINCT)), "one row a text", id="flat"),
-        pytest.param(np.ones((len(DISTINCT), 3, 2)), "one row a text", id="too deep"),
+        pytest.param(np.ones((len(DISTINCT) - 1, 3)), "one row per text", id="too few"),
+        pytest.param(np.ones(len(DISTINCT)), "one row per text", id="flat"),
+        pytest.param(np.ones((len(DISTINCT), 3, 2)), "one row per text", id="too deep"),
         pytest.param(np.ones((len(DISTINCT), 0)), "embeddings=", id="no columns"),
         pytest.param([[1.0, 2.0], *([[1.0]] * (len(DISTINCT) - 1))], "embeddings=", id="ragged"),
         pytest.param([["a", "b"]] * len(DISTINCT), "embeddings=", id="words"),

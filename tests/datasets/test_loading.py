@@ -59,7 +59,7 @@ SPLIT = dataclasses.replace(
 
 @pytest.fixture(autouse=True)
 def own_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A cache of its own, no data folder, two made cards, and a public home that answers nobody."""
+    """A cache of its own, no data folder, two made cards, and a public repository that does not answer."""
     for key in ("COTERIE_DATA", "COTERIE_OFFLINE", "HF_HUB_OFFLINE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(key, raising=False)
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
@@ -272,12 +272,12 @@ def test_wrong_content_names_both_digests_and_leaves_nothing(public_home: Public
 
 def test_wrong_format_and_404_leave_nothing(public_home: PublicHome) -> None:
     public_home.files[ADDRESS] = b"<html>moved</html>"
-    with pytest.raises(DatasetNotFoundError, match="does not read as aecl_csv"):
+    with pytest.raises(DatasetNotFoundError, match="cannot be read as aecl_csv"):
         fetch_dataset("made")
     public_home.files.clear()
     with pytest.raises(DatasetNotFoundError, match="answered 404"):
         fetch_dataset("made")
-    with pytest.raises(DatasetNotFoundError, match=r"its public home \(.*404.*coterie datasets fetch made"):
+    with pytest.raises(DatasetNotFoundError, match=r"its public repository \(.*404.*coterie datasets fetch made"):
         load_dataset("made")
     assert in_cache() == []
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.encoders import tokenization
-from coterie.encoders.tokenization import TokenArrays, batches_by_tokens, joined, tokenize, training_batches
+from coterie.encoders.tokenization import TokenArrays, batches_by_tokens, concatenate_tokens, tokenize, training_batches
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_joined_keeps_every_row() -> None:
     first = _from_lists([[2, 7, 3], [2, 3]], truncated=1)
     second = _from_lists([[2, 8, 9, 3]])
     third = _from_lists([[2, 5, 3], [2, 6, 3]], truncated=2)
-    together = joined([first, second, third])
+    together = concatenate_tokens([first, second, third])
     assert _to_lists(together) == _to_lists(first) + _to_lists(second) + _to_lists(third)
     assert together.truncated == 3
 

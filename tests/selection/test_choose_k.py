@@ -99,7 +99,7 @@ def test_the_encoder_is_asked_where_no_vectors_are_given(tiny_encoder: object) -
         (clouds(3), (1, 4), SettingError, "lowest number of clusters is 2"),
         (np.full((20, 3), np.nan), None, InputError, "finite"),
         ([["a", "b"]] * 20, None, InputError, "table of numbers"),
-        (np.zeros(20), None, InputError, "one row a text"),
+        (np.zeros(20), None, InputError, "one row per text"),
         (None, None, InputError, "give texts"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.text.language_identification import LOOKED_AT, cluster_languages, language_split, languages_of
+from coterie.text.language_identification import TEXTS_PER_CLUSTER, cluster_languages, language_split, languages_of
 
 # One sentence a subject; what stands in the braces varies.
 ENGLISH = [
@@ -163,7 +163,7 @@ def test_empty_clusters_and_unknown_languages_are_none() -> None:
 def test_texts_from_all_over_a_large_cluster_are_looked_at() -> None:
     """Not its first ones alone, which may be of one day or one source."""
     english, german = TEXTS["english"][0], TEXTS["german"][0]
-    few, many = [english[0]] * LOOKED_AT, [german[0]] * (3 * LOOKED_AT)
+    few, many = [english[0]] * TEXTS_PER_CLUSTER, [german[0]] * (3 * TEXTS_PER_CLUSTER)
     texts = [*few, *many, *english * 20]
-    large = np.arange(4 * LOOKED_AT)
-    assert cluster_languages(texts, [large, np.arange(4 * LOOKED_AT, len(texts))]) == ["german", None]
+    large = np.arange(4 * TEXTS_PER_CLUSTER)
+    assert cluster_languages(texts, [large, np.arange(4 * TEXTS_PER_CLUSTER, len(texts))]) == ["german", None]

@@ -66,10 +66,10 @@ def test_repeats_are_thinned_to_the_rows_that_can_be_held() -> None:
     sample = draw_sample(corpus, 4, seed, most_rows=50)
     # 46 rows are left beside one for each text: half of the 91 repeats.
     assert sample.corpus.counts.tolist() == [31, 16, 1, 1]
-    assert any("thinned out to 49 rows" in remark for remark in sample.remarks())
+    assert any("49 rows are all" in remark for remark in sample.notes())
     assert sample.corpus.distinct == ("often", "sometimes", "rare", "once")
     assert draw_sample(corpus, 4, seed, most_rows=95).corpus.counts.sum() == 95
-    assert not any("thinned" in remark for remark in draw_sample(corpus, 4, seed, most_rows=95).remarks())
+    assert not any("repeats" in remark for remark in draw_sample(corpus, 4, seed, most_rows=95).notes())
     assert draw_sample(corpus, 4, seed, most_rows=2).corpus.counts.tolist() == [1, 1, 1, 1]
 
 
@@ -171,7 +171,7 @@ def test_linkage_of_more_texts_than_it_can_hold(linkage: str, monkeypatch: pytes
     # Thirty-nine texts with their repeats are more than forty rows.
     rows = [*ROWS, *TEXTS]
     model.fit(rows, sample=39)
-    assert any("thinned out" in note for note in model.notes_)
+    assert any("repeats in the sample" in note for note in model.notes_)
     known = model.labels_ >= 0
     same = (model.predict(rows) == model.labels_)[known]
     assert model.predict_agreement_ == pytest.approx(same.mean())

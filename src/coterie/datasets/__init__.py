@@ -1,7 +1,7 @@
-"""Data sets by name: what each one is (a card), where it is found, and how it is loaded.
+"""Data sets by name: the card of each, where it is found, and how it is loaded.
 
-A set is looked for in the package, in the folder ``$COTERIE_DATA``, in the user's cache, and last at its
-public home; whatever is found must have the content that its card declares.
+A data set is searched in the package, in the folder ``$COTERIE_DATA``, in the user's cache, and last in its
+public repository. Its content must be the one that its card declares.
 """
 
 from __future__ import annotations

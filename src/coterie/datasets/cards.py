@@ -1,6 +1,6 @@
-"""The card of a data set: what it is, where it comes from, and how its content is recognised.
+"""The cards of data sets: facts, source, and checksums of each.
 
-The cards themselves stand in ``cards.toml`` beside this file.
+The cards themselves are in ``cards.toml`` beside this file.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LISTS = ("extra_columns", "splits", "papers", "paths")
 class DatasetCard:
     """Declared facts about one data set.
 
-    ``imbalance`` is the size of the largest class over that of the smallest; ``duplicate_rows`` counts rows
-    whose text stood in an earlier row. ``sha256`` is that of the gzip CSV file; ``content_digest`` is the
-    SHA-256 over ``label<TAB>text<LF>`` of every row in file order, so it survives re-compression and says
-    nothing about the columns beyond these two. For a ranking set the text is ``question<TAB>candidate``.
-    Figures are ``None`` where the set is bundled and may grow.
+    ``imbalance`` is the size of the largest class divided by that of the smallest; ``duplicate_rows`` is the number of
+    rows whose text is also in an earlier row. ``sha256`` is that of the gzip CSV file; ``content_digest`` is the
+    SHA-256 over ``label<TAB>text<LF>`` of every row in file order: it does not depend on the compression, nor on the
+    other columns. In a ranking set, the text is ``question<TAB>candidate``. Figures are ``None`` for the bundled set,
+    which may grow.
     """
 
     name: str
@@ -59,12 +59,12 @@ class DatasetCard:
 
     @property
     def fetchable(self) -> bool:
-        """Whether the public files can be downloaded and converted here."""
+        """Whether Coterie can download and convert the public files."""
         return bool(self.source_format)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that a file of this set must have."""
+        """The columns that a file of this data set must have."""
         text = () if self.kind == "ranking" else ("text",)
         return ("label", *text, *self.extra_columns)
 
@@ -81,12 +81,12 @@ def _card(name: str, table: dict[str, Any]) -> DatasetCard:
 
 
 def list_datasets() -> list[DatasetCard]:
-    """The cards of all known data sets."""
+    """Return the cards of all data sets."""
     return list(_cards().values())
 
 
 def dataset_card(name: str) -> DatasetCard:
-    """The card called ``name``; an unknown name is answered with the nearest ones."""
+    """Return the card called ``name``; raise with the nearest names if there is none."""
     cards = _cards()
     if name in cards:
         return cards[name]

@@ -1,6 +1,6 @@
-"""Find a data set, check that it is the one its card declares, and load it.
+"""Find a data set, check that its content is the one its card declares, and load it.
 
-Order: bundled with the package; ``$COTERIE_DATA``; the user's cache; its public home, unless offline.
+Order: the package; ``$COTERIE_DATA``; the user's cache; its public repository, unless offline.
 """
 
 from __future__ import annotations
@@ -30,15 +30,19 @@ from coterie.text.reading import read_corpus
 
 logger = logging.getLogger(__name__)
 
+# Where the files of public repositories are downloaded.
 PUBLIC_HOME = "https://raw.githubusercontent.com"
+# Seconds without an answer after which a download fails.
 TIMEOUT_SECONDS = 60
-LARGEST_FILE = 64 * 1024 * 1024  # the largest public file has about 4 MB; more than this is not one of ours
+# Bytes; the largest file has about 4 MB, so a larger one than this is not a file of a data set.
+LARGEST_FILE = 64 * 1024 * 1024
+# The folder of the data sets that are part of the package.
 BUNDLED_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Texts with their labels (``None`` where a text has none) and any further columns, in file order."""
+    """Texts with their labels (``None`` for a text without one) and any other columns, in file order."""
 
     card: DatasetCard
     texts: tuple[str, ...]
@@ -49,7 +53,7 @@ class Dataset:
 def load_dataset(name: str, *, split: str | None = None, offline: bool = False) -> Dataset:
     """Load a clustering data set by name, all of it or one ``split``.
 
-    Nothing is downloaded with ``offline=True`` or where ``$COTERIE_OFFLINE`` or ``$HF_HUB_OFFLINE`` is 1.
+    Nothing is downloaded with ``offline=True``, or where ``$COTERIE_OFFLINE`` or ``$HF_HUB_OFFLINE`` is 1.
     """
     card = dataset_card(name)
     if card.kind != "clustering":
@@ -75,7 +79,7 @@ def load_dataset(name: str, *, split: str | None = None, offline: bool = False) 
 
 
 def load_table(name: str, *, offline: bool = False) -> Mapping[str, tuple[str, ...]]:
-    """All columns of a data set of any kind, checked against its card."""
+    """Return all columns of a data set of any kind, checked against its card."""
     card = dataset_card(name)
     if card.bundled:
         table = _bundled_table(card)
@@ -96,7 +100,7 @@ def read_file_or_dataset(path_or_name: str, *, text_column: str | None = None) -
 
 
 def find_dataset(name: str) -> Path | None:
-    """Where the set is on this machine, or ``None``; nothing is read or downloaded."""
+    """Return where the data set is on this machine, or ``None``; nothing is read or downloaded."""
     card = dataset_card(name)
     if card.bundled:
         return BUNDLED_FOLDER / name / "messages.csv"
@@ -112,12 +116,12 @@ def find_dataset(name: str) -> Path | None:
 
 
 def cache_folder() -> Path:
-    """The folder that fetched data sets are kept in; ``$COTERIE_CACHE`` moves it."""
+    """Return the folder of downloaded data sets; ``$COTERIE_CACHE`` overrides it."""
     return user_cache() / "datasets"
 
 
 def fetch_dataset(name: str, *, force: bool = False) -> Path:
-    """Bring a set from its public home into the cache; one that is there already stays unless ``force``."""
+    """Download a data set into the cache, unless it is there already; ``force`` downloads it again."""
     card = dataset_card(name)
     if not card.fetchable:
         way_out = "load it by name" if card.bundled else f"put {name}.csv.gz in a folder and set COTERIE_DATA to it"
@@ -140,13 +144,13 @@ def fetch_dataset(name: str, *, force: bool = False) -> Path:
     # IndexError, KeyError and StopIteration: a column, class or archive member is not where it should be.
     except (ValueError, LookupError, StopIteration, zipfile.BadZipFile) as error:
         raise DatasetNotFoundError(
-            f"what {card.repository} sent for {name!r} does not read as {card.source_format}: {error}"
+            f"{card.repository} sent a file for {name!r} that cannot be read as {card.source_format}: {error}"
         ) from error
     found = content_digest(card, table)
     if found != card.content_digest:
         raise DatasetNotFoundError(
-            f"what {card.repository} sent for {name!r} has another content: expected digest "
-            f"{card.content_digest}, found {found}; nothing was kept"
+            f"{card.repository} sent a file for {name!r} with other content: expected digest "
+            f"{card.content_digest}, found {found}; it was not saved"
         )
     # mtime=0: the same content gives the same file.
     _write_atomically(target, gzip.compress(write_csv(table), mtime=0))
@@ -154,12 +158,12 @@ def fetch_dataset(name: str, *, force: bool = False) -> Path:
 
 
 def public_address(card: DatasetCard, path: str) -> str:
-    """The address of one public file, at the pinned commit."""
+    """Return the address of one public file, at the pinned commit."""
     return f"{PUBLIC_HOME}/{card.repository}/{card.commit}/{urllib.parse.quote(path)}"
 
 
 def content_digest(card: DatasetCard, table: Table) -> str:
-    """SHA-256 over ``label<TAB>text<LF>`` of every row (see :class:`DatasetCard`)."""
+    """Return the SHA-256 over ``label<TAB>text<LF>`` of every row (see :class:`DatasetCard`)."""
     names = ("label", "question", "candidate") if card.kind == "ranking" else ("label", "text")
     digest = hashlib.sha256()
     for row in zip(*(table.column(name) for name in names), strict=True):
@@ -211,16 +215,16 @@ def _fetch_or_explain(card: DatasetCard, *, offline: bool) -> Path:
     ]
     way_out = f"set COTERIE_DATA to a folder with {card.name}.csv.gz"
     if not card.fetchable:
-        tried.append(f"its public home (not fetchable: {card.why_not_fetchable})")
+        tried.append(f"its public repository (cannot be downloaded: {card.why_not_fetchable})")
     else:
         way_out += f", or run: coterie datasets fetch {card.name}"
         if offline or _offline():
-            tried.append("its public home (not asked: offline)")
+            tried.append("its public repository (not tried: offline)")
         else:
             try:
                 return fetch_dataset(card.name)
             except DatasetNotFoundError as error:
-                tried.append(f"its public home ({error})")
+                tried.append(f"its public repository ({error})")
                 raise DatasetNotFoundError(_not_found(card, tried, way_out)) from error
     raise DatasetNotFoundError(_not_found(card, tried, way_out))
 
@@ -243,13 +247,13 @@ def _download(address: str) -> bytes:
     except (OSError, http.client.HTTPException) as error:  # URLError and time-outs are kinds of OSError
         raise DatasetNotFoundError(f"{address} could not be reached: {error}") from error
     if len(data) > LARGEST_FILE:
-        raise DatasetNotFoundError(f"{address} sent more than {LARGEST_FILE} bytes: not one of our files")
+        raise DatasetNotFoundError(f"{address} sent more than {LARGEST_FILE} bytes: not a file of a data set")
     return data
 
 
 def _write_atomically(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and renamed, so that no reader and no broken run ever meets half a file.
+    # Written beside it and renamed, so that no reader ever opens half a file.
     aside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         aside.write_bytes(data)

@@ -1,6 +1,6 @@
-"""From each public file's own format to rows: small pure functions, bytes in, a table out.
+"""Convert public files from their own formats to tables: small pure functions from bytes to a table.
 
-White space inside a text, line breaks included, is folded to single spaces.
+White space in a text, line breaks included, becomes single spaces.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+# The classes by number, from 0.
 DBPEDIA_CLASSES = (
     "Company",
     "EducationalInstitution",
@@ -31,13 +32,13 @@ DBPEDIA_CLASSES = (
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under named columns."""
+    """Rows of strings with named columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def column(self, name: str) -> tuple[str, ...]:
-        """All values of one column."""
+        """Return all values of one column."""
         at = self.columns.index(name)
         return tuple(row[at] for row in self.rows)
 
@@ -46,12 +47,12 @@ Converter = Callable[[Sequence[bytes]], Table]
 
 
 def fold(text: str) -> str:
-    """One line, single spaces, no space at either end."""
+    """Return the text on one line, with single spaces and none at either end."""
     return " ".join(text.split())
 
 
 def read_csv(data: bytes) -> Table:
-    """A CSV file with a header row; nothing is taken for a missing value."""
+    """Read a CSV file with a header row; no value counts as missing."""
     rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     try:
         header = tuple(next(rows, ()))
@@ -65,7 +66,7 @@ def read_csv(data: bytes) -> Table:
 
 
 def write_csv(table: Table) -> bytes:
-    """The same, the other way round."""
+    """Write a table as a CSV file with a header row."""
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.columns)
@@ -83,31 +84,31 @@ def _labelled(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def aecl_csv(files: Sequence[bytes]) -> Table:
-    """``label,text0,text1``: the text and an augmented copy of it, which is left out."""
+    """Convert ``label,text0,text1``: a text and an augmented copy of it, which is left out."""
     table = read_csv(files[0])
     return _labelled(zip(table.column("label"), table.column("text0"), strict=True))
 
 
 def label_tab_text(files: Sequence[bytes]) -> Table:
-    """``label<TAB>text``, one a line."""
+    """Convert ``label<TAB>text``, one per line."""
     split = (line.partition("\t") for line in _lines(files[0]))
     return _labelled((label, text) for label, _, text in split)
 
 
 def dbpedia_csv(files: Sequence[bytes]) -> Table:
-    """``class number,text`` without header or quotes, the sentences parted by tabs."""
+    """Convert ``class number,text`` without header or quotes, with tabs between sentences."""
     split = (line.partition(",") for line in _lines(files[0]))
     return _labelled((DBPEDIA_CLASSES[int(number)], text) for number, _, text in split)
 
 
 def octis_tsv(files: Sequence[bytes]) -> Table:
-    """``text<TAB>part<TAB>label``; the part (train, val, test) is not kept."""
+    """Convert ``text<TAB>part<TAB>label``; the part (train, val, test) is left out."""
     split = (line.split("\t") for line in _lines(files[0]))
     return _labelled((label, text) for text, _, label in split)
 
 
 def intent_lines(files: Sequence[bytes]) -> Table:
-    """For train, valid and test in turn: a file of texts and a file of labels, line by line."""
+    """Convert a file of texts and one of labels, line by line, for train, valid and test in turn."""
     rows: list[tuple[str, ...]] = []
     for split, texts, labels in zip(("train", "valid", "test"), files[::2], files[1::2], strict=True):
         for text, label in zip(_lines(texts), _lines(labels), strict=True):
@@ -116,7 +117,7 @@ def intent_lines(files: Sequence[bytes]) -> Table:
 
 
 def banking_csv(files: Sequence[bytes]) -> Table:
-    """``text,category``, a file for train and one for test."""
+    """Convert ``text,category``, a file for train and one for test."""
     rows: list[tuple[str, ...]] = []
     for split, data in zip(("train", "test"), files, strict=True):
         table = read_csv(data)
@@ -126,7 +127,7 @@ def banking_csv(files: Sequence[bytes]) -> Table:
 
 
 def trec_zip(files: Sequence[bytes]) -> Table:
-    """``COARSE:fine question`` in train.txt and test.txt of a zip archive, in Latin-1."""
+    """Convert ``COARSE:fine question`` in train.txt and test.txt of a zip archive, in Latin-1."""
     rows: list[tuple[str, ...]] = []
     with zipfile.ZipFile(io.BytesIO(files[0])) as archive:
         for split in ("train", "test"):
@@ -137,6 +138,7 @@ def trec_zip(files: Sequence[bytes]) -> Table:
     return Table(("label", "text", "fine", "split"), tuple(rows))
 
 
+# The converter of each ``source_format`` of the cards.
 CONVERTERS: dict[str, Converter] = {
     "aecl_csv": aecl_csv,
     "label_tab_text": label_tab_text,

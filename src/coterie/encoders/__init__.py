@@ -1,1 +1,1 @@
-"""From texts to vectors: transformers, and the word-count spaces they are compared with."""
+"""Encode texts as vectors: transformers, and the bag-of-words, TF-IDF and SIF encoders they are compared with."""

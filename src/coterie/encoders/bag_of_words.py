@@ -1,4 +1,4 @@
-"""Word-count spaces: bag of words and TF-IDF, saved without pickle."""
+"""Bag-of-words and TF-IDF encoders, whose state is plain data (no pickle)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ from coterie.errors import InputError
 
 
 class BagOfWordsEncoder:
-    """Texts as counts of the most frequent words, plain or weighted by inverse document frequency.
+    """Encode texts as counts of the most frequent words, plain or weighted by inverse document frequency.
 
-    With ``idf`` the rows are scaled to unit length, as usual for TF-IDF. Duplicate texts count as often as they
-    occur (``counts``), both for the choice of words and for the frequencies.
+    With ``idf``, rows are scaled to unit length, as usual for TF-IDF. In ``fit``, duplicate texts count as often as
+    they occur (``counts``), for the choice of words and for the frequencies.
+
+    Parameters
+    ----------
+    vocabulary:
+        The column of each word.
+    idf:
+        The weight of each column; ``None`` for plain counts.
     """
 
     def __init__(self, vocabulary: dict[str, int], idf: NDArray[np.float64] | None) -> None:
@@ -36,13 +43,14 @@ class BagOfWordsEncoder:
         stop_words: str | None,
         weighting: str,
     ) -> BagOfWordsEncoder:
+        """Choose the words from ``texts``; ``weighting`` is ``"count"`` or ``"tfidf"``."""
         repeated = [text for text, count in zip(texts, counts, strict=True) for _ in range(count)]
         counter = CountVectorizer(max_features=max_features, stop_words=stop_words)
         try:
             table = counter.fit_transform(repeated)
         except ValueError as error:
             raise InputError(
-                "the texts hold no words to count (words have two letters at least"
+                "the texts hold no words to count (words have at least two letters"
                 f"{', stop words are left out' if stop_words else ''}); use a method with an encoder"
             ) from error
         idf = TfidfTransformer().fit(table).idf_ if weighting == "tfidf" else None
@@ -53,7 +61,7 @@ class BagOfWordsEncoder:
         return len(self.vocabulary)
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """A sparse row for each text; a text without known words is a row of zeros."""
+        """Return one sparse row per text; a text without words of the vocabulary is a row of zeros."""
         table = self._counter.transform(texts).astype(np.float64)
         if self.idf is None:
             return table

@@ -1,4 +1,4 @@
-"""The linear layer that may follow pooling, in the files of a SentenceTransformer's dense module."""
+"""Read and write the linear layer that may follow pooling, as the dense module of a SentenceTransformer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from coterie.encoders.sentence_transformer_files import IDENTITY
 from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
+# The module's sub-folder: sentence-transformers numbers modules in their order, and names the class.
 PROJECTION_FOLDER = "3_Dense"
 
 
 def read_linear(folder: Path) -> nn.Linear:
-    """The layer that :func:`write_linear` or sentence-transformers wrote."""
+    """Read a layer that :func:`write_linear` or sentence-transformers wrote."""
     from safetensors.torch import load_file
 
     try:
@@ -31,7 +32,7 @@ def read_linear(folder: Path) -> nn.Linear:
 
 @torch.no_grad()
 def compose_linear(first: nn.Linear, second: nn.Linear) -> nn.Linear:
-    """The one linear layer that does what two in a row do."""
+    """Return the one linear layer that equals ``first`` followed by ``second``."""
     layer = nn.utils.skip_init(nn.Linear, first.in_features, second.out_features)
     bias = torch.zeros(first.out_features) if first.bias is None else first.bias.cpu()
     layer.weight.copy_(second.weight.cpu() @ first.weight.cpu())

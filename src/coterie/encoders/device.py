@@ -1,4 +1,4 @@
-"""Which device to compute on, and in which precision."""
+"""Choose the device to compute on, and the precision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 
 
 def usable_cores() -> int:
-    """Cores that this process may use: those it is bound to, or fewer where ``OMP_NUM_THREADS`` says so."""
+    """Return how many cores this process may use: those it is bound to, or fewer by ``OMP_NUM_THREADS``."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cores, int(told))) if told.isdigit() else cores
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(threads))) if threads.isdigit() else cores
 
 
 def resolve_device(device: str) -> torch.device:
-    """``"auto"`` is the first of cuda, mps and cpu that is there; any other value is taken by its word."""
+    """Return the device called ``device``; ``"auto"`` is the first of cuda, mps and cpu that is available."""
     if device == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -33,18 +33,18 @@ def resolve_device(device: str) -> torch.device:
         resolved = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise SettingError(f"device={device!r} is not a device; use 'auto', 'cpu', 'cuda' or 'mps'") from error
-    there = {
+    available = {
         "cpu": 1,
         "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0,
         "mps": int(torch.backends.mps.is_available()),
     }
-    if (resolved.index or 0) >= there.get(resolved.type, 0):
+    if (resolved.index or 0) >= available.get(resolved.type, 0):
         raise SettingError(f"device={device!r} is not available here; use 'auto' or 'cpu'")
     return resolved
 
 
 def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
-    """``"auto"`` is bfloat16 where the hardware computes in it natively, float32 elsewhere."""
+    """Return the dtype; ``"auto"`` is bfloat16 where the hardware computes in it natively, float32 elsewhere."""
     check_choice("precision", precision, PRECISIONS)
     if precision == "float32":
         return torch.float32
@@ -71,12 +71,12 @@ def _cpu_has_bfloat16() -> bool:
 
 
 def current_device(device: torch.device) -> AbstractContextManager[object]:
-    """Make ``device`` the current one, where streams, graphs and kernels without an address of their own go."""
+    """Make ``device`` the current one, which streams, graphs and kernels use if none is given."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
-    """Mixed precision on ``device``; nothing for float32."""
+    """Return a context of mixed precision on ``device``; it does nothing for float32."""
     if dtype == torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Tokenised texts on the training device, and padded batches gathered there."""
+"""Hold tokenised texts on the training device and gather padded batches there."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coterie.encoders.tokenization import TokenArrays, joined
+from coterie.encoders.tokenization import TokenArrays, concatenate_tokens
 
-# Widths are rounded up to a multiple of this: aligned rows and few distinct shapes on a GPU; a CPU gains nothing.
+# Tokens: batch widths are rounded up to a multiple of this. On a GPU, rows are aligned and shapes are few; a CPU gains
+# nothing.
 WIDTH_STEP = {"cuda": 8}
 
 
@@ -31,10 +32,10 @@ class DeviceTokens:
         return len(self.lengths_on_host)
 
     def extended(self, parts: Sequence[TokenArrays]) -> DeviceTokens:
-        """These texts with those of ``parts`` behind them; ``parts`` alone are copied to the device."""
+        """Return these texts followed by those of ``parts``; only ``parts`` are copied to the device."""
         if not parts:
             return self
-        added = joined(parts)
+        added = concatenate_tokens(parts)
         device = self.ids.device
         longer = copy.copy(self)
         longer.lengths_on_host = np.concatenate([self.lengths_on_host, added.lengths])
@@ -44,11 +45,11 @@ class DeviceTokens:
         return longer
 
     def width(self, rows: NDArray[np.int64]) -> int:
-        """The padded width of a batch of these rows."""
+        """Return the padded width, in tokens, of a batch of these rows."""
         return rounded_up(int(self.lengths_on_host[rows].max()), self.width_step)
 
     def batch(self, rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
-        """Ids and mask (``rows`` x ``width``) of the texts ``rows``."""
+        """Return ids and mask (``rows`` x ``width``) of the texts ``rows``."""
         positions = torch.arange(width, device=self.ids.device)
         lengths = self.lengths[rows].unsqueeze(1)
         mask = positions < lengths
@@ -59,5 +60,5 @@ class DeviceTokens:
 
 
 def rounded_up(length: int, step: int) -> int:
-    """``length`` rounded up to the next multiple of ``step``."""
+    """Return ``length`` rounded up to the next multiple of ``step``."""
     return -(-length // step) * step

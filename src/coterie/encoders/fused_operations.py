@@ -1,8 +1,8 @@
-"""A layer's sums, dropout, norm and activation in one kernel each, for training on CUDA.
+"""Fused kernels for training on CUDA: bias, dropout, residual and norm in one; bias and GELU in one.
 
-Between its matrix products a layer adds a bias, drops, adds the residual and normalises: a dozen passes over the same
-memory when done one by one. The kernels are written in Triton, which comes with torch for CUDA; where it cannot run
-(no compiler, an old card) the plain operations do the same.
+Between its matrix products a layer adds a bias, applies dropout, adds the residual and normalises: a dozen passes over
+the same memory if done one by one. The kernels are written in Triton, which is installed with torch for CUDA. Where it
+cannot run (no compiler, an old GPU), the plain operations compute the same.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from torch import Tensor
 
 logger = logging.getLogger(__name__)
 
-# Seeds of two steps lie this far apart; in between, every place in the model has its own.
+# Distance between the seeds of two steps: more than the places in a model that use dropout, so each has its own seed.
 SEED_STRIDE = 1024
 
 
 class FusedOperations:
-    """The kernels, and the random numbers of their dropout.
+    """Run the fused kernels, and seed their dropout.
 
     Parameters
     ----------
     seed:
-        One whole number on the device. :meth:`next_step` moves it on, there, so that a recorded step draws anew.
+        One whole number on the device. :meth:`next_step` advances it there, so that a step replayed from a CUDA graph
+        gets new random numbers.
     """
 
     def __init__(self, seed: Tensor) -> None:
@@ -40,7 +41,7 @@ class FusedOperations:
     def residual_norm(
         self, states: Tensor, update: Tensor, bias: Tensor, norm: tuple[Tensor, Tensor], rate: float, eps: float
     ) -> tuple[Tensor, Tensor]:
-        """``norm(states + dropout(update + bias))`` in float32, and the same in the precision of ``update``."""
+        """Return ``norm(states + dropout(update + bias))`` in float32, and the same in the precision of ``update``."""
         self._place += 1
         found: tuple[Tensor, Tensor] = _ResidualNorm.apply(
             states, update, bias, *norm, self._seed, self._place, rate, eps
@@ -48,7 +49,7 @@ class FusedOperations:
         return found
 
     def bias_gelu(self, states: Tensor, bias: Tensor) -> Tensor:
-        """``gelu(states + bias)``."""
+        """Return ``gelu(states + bias)``."""
         found: Tensor = _BiasGelu.apply(states, bias)
         return found
 
@@ -104,7 +105,7 @@ class _BiasGelu(torch.autograd.Function):
 
 @functools.cache
 def can_fuse() -> bool:
-    """Whether the kernels compile and agree with plain operations on the current GPU."""
+    """Return whether the kernels compile and agree with plain operations on the current GPU."""
     if not torch.cuda.is_available():
         return False
     try:
@@ -116,7 +117,7 @@ def can_fuse() -> bool:
 
 
 def _check_against_plain() -> None:
-    """Values and gradients on a few numbers, without dropout."""
+    """Raise if values or gradients differ from those of plain operations on a few numbers, without dropout."""
     from torch.nn import functional
 
     generator = torch.Generator().manual_seed(0)
@@ -136,4 +137,4 @@ def _check_against_plain() -> None:
     for ours, theirs in zip(found, wanted, strict=True):
         error = float((ours - theirs).detach().float().norm() / theirs.detach().float().norm())
         if not error < 2e-2:  # bfloat16 has three digits
-            raise RuntimeError(f"they differ from plain operations by {error:.1%}")
+            raise RuntimeError(f"the fused kernels differ from plain operations by {error:.1%}")

@@ -20,13 +20,17 @@ from coterie.encoders.packed_bert import can_pack
 from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
-CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = "config.json", "model.safetensors", "tokenizer.json"
+# Files of a folder in the format of the transformers library.
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+TOKENIZER_FILE = "tokenizer.json"
 TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
-NEEDED = {"hidden_size", "num_hidden_layers", "num_attention_heads", "layer_norm_eps", "pad_token_id"}
+# Settings without which the model cannot be built; only the library has their defaults.
+REQUIRED_SETTINGS = {"hidden_size", "num_hidden_layers", "num_attention_heads", "layer_norm_eps", "pad_token_id"}
 
 
 class LightBert(nn.Module):
-    """BERT's weights under BERT's names; what it computes is :func:`~coterie.encoders.packed_bert.run_packed`."""
+    """Hold BERT's weights under BERT's names; :func:`~coterie.encoders.packed_bert.run_packed` computes with them."""
 
     def __init__(self, settings: dict[str, Any], weights: dict[str, Tensor]) -> None:
         super().__init__()
@@ -44,7 +48,7 @@ class LightBert(nn.Module):
             parent.register_parameter(last, nn.Parameter(weights[name].float()))
 
     def save_pretrained(self, folder: str) -> None:
-        """Write weights and configuration as the transformers library does."""
+        """Write weights and configuration in the format of the transformers library."""
         from safetensors.torch import save_file
 
         weights = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
@@ -53,7 +57,7 @@ class LightBert(nn.Module):
 
 
 class LightTokenizer:
-    """The fast tokenizer of a folder, without the wrapper that the transformers library puts around it."""
+    """Hold the fast tokenizer of a folder, without the wrapper class of the transformers library."""
 
     is_fast = True
 
@@ -66,23 +70,23 @@ class LightTokenizer:
         self.pad_token_id = self.backend_tokenizer.token_to_id(self._settings["pad_token"])
 
     def save_pretrained(self, folder: str) -> None:
-        """Write the files that this was made from."""
+        """Write the files that this was read from."""
         self.backend_tokenizer.save(str(Path(folder) / TOKENIZER_FILE))
         write_json(Path(folder) / TOKENIZER_CONFIG_FILE, self._settings)
 
 
 def load_light(folder: Path) -> tuple[LightBert, LightTokenizer] | None:
-    """Model and tokenizer of a folder that Coterie wrote; ``None`` where only the transformers library can read it."""
+    """Load model and tokenizer of a folder that Coterie wrote; return ``None`` if that needs transformers."""
     from safetensors.torch import load_file
 
     try:
         settings = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        # A setting that the file leaves out has a default that the library knows.
-        if not set(settings) >= NEEDED or not can_pack(SimpleNamespace(config=SimpleNamespace(**settings))):
+        # A setting that the file leaves out has a default, which is in the library.
+        if not set(settings) >= REQUIRED_SETTINGS or not can_pack(SimpleNamespace(config=SimpleNamespace(**settings))):
             return None
         weights = load_file(folder / WEIGHTS_FILE)
         tokenizer = LightTokenizer(folder)
-    except Exception:  # whatever is wrong with the folder, the transformers library says it better
+    except Exception:  # whatever is wrong with the folder, the transformers library has the better error
         return None
     layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
     whole = "embeddings.word_embeddings.weight" in weights and len(layers) == settings["num_hidden_layers"]
@@ -92,7 +96,7 @@ def load_light(folder: Path) -> tuple[LightBert, LightTokenizer] | None:
 
 
 def _in_order(name: str) -> list[Any]:
-    """Layer 10 behind layer 9."""
+    """Return a sort key that puts layer 10 after layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
@@ -117,7 +121,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def hide_transformers_output() -> Iterator[None]:
-    """Hide the bars that transformers draws, and its list of weights not used, while it loads and saves."""
+    """Hide the progress bars of transformers and its list of unused weights while it loads and saves."""
     from transformers.utils import logging
 
     were_shown = logging.is_progress_bar_enabled()
@@ -130,3 +134,14 @@ def hide_transformers_output() -> Iterator[None]:
         logging.set_verbosity(level)
         if were_shown:
             logging.enable_progress_bar()
+
+
+def length_limit(requested: int | None, own: int | None, model: nn.Module) -> int:
+    """Return the limit in tokens: what was requested, else the folder's own, but at most the model's limit."""
+    config: Any = model.config
+    # RoBERTa-like models spend the first positions on padding.
+    positions = int(getattr(config, "max_position_embeddings", 512) or 512)
+    if getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert", "mpnet"}:
+        positions -= int(getattr(config, "pad_token_id", 1) or 0) + 1
+    wanted = requested if requested is not None else (own or positions)
+    return max(3, min(wanted, positions))

@@ -1,4 +1,4 @@
-"""Attention inside each of many packed texts, by the kernel that suits the device."""
+"""Attention within each of many packed texts, by the fastest kernel of the device."""
 
 from __future__ import annotations
 
@@ -10,12 +10,28 @@ from torch.nn import functional
 
 from coterie.encoders.packing import PackedBatch, padded, unpadded
 
-# Tokens up to which the plain formula is quicker.
+# Tokens of the longest text up to which matrix products are faster than torch's attention on a CPU.
 SHORT = 64
 
 
 def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | None) -> Tensor:
-    """Tokens x (query, key, value) x heads x size in, tokens x (heads * size) out; :func:`window_bias` is ``bias``."""
+    """Return the attended values of packed texts.
+
+    Parameters
+    ----------
+    mixed:
+        Queries, keys and values: tokens x 3 x heads x size.
+    packed:
+        Which token belongs to which text.
+    dropout:
+        The rate of dropout of the attention weights.
+    bias:
+        What :func:`window_bias` returns for ``packed``.
+
+    Returns
+    -------
+    Tokens x (heads * size).
+    """
     tokens, _, heads, size = mixed.shape
     if _has_kernel(mixed):
         windows = mixed.view(-1, packed.window or tokens, 3, heads, size)
@@ -39,7 +55,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
 
 
 def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """The plain formula: on a CPU, and for short texts, quicker than a kernel made for long ones."""
+    """Return attention by matrix products: for short texts on a CPU, faster than a kernel made for long ones."""
     scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
@@ -47,14 +63,14 @@ def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
 
 
 def _has_kernel(mixed: Tensor) -> bool:
-    """Whether :class:`_OnCuda` can be used: cards before Ampere have it in float32 alone."""
+    """Return whether :class:`_OnCuda` can be used: GPUs before Ampere support it in float32 only."""
     if not mixed.is_cuda:
         return False
     return mixed.dtype == torch.float32 or torch.cuda.get_device_capability(mixed.device) >= (8, 0)
 
 
 def window_bias(packed: PackedBatch, dtype: torch.dtype) -> Tensor | None:
-    """0 where two tokens of a window are of one text, minus infinity where they are not; nothing without windows."""
+    """Return 0 for two tokens of one text in a window, minus infinity otherwise; ``None`` without windows."""
     if not packed.window:
         return None
     owners = packed.owners.view(-1, 1, packed.window)
@@ -63,10 +79,10 @@ def window_bias(packed: PackedBatch, dtype: torch.dtype) -> Tensor | None:
 
 
 class _OnCuda(torch.autograd.Function):
-    """The memory-efficient kernel of torch, called below its public name for two reasons.
+    """Call torch's memory-efficient attention kernel below its public function, for two reasons.
 
-    It takes texts of any length end to end (``offsets``), and it can write the three gradients into one piece of
-    memory, where the product before wants them; the public function would copy them together.
+    It takes texts of any length end to end (``offsets``), and it can write the three gradients into one block of
+    memory, as the matrix product before it needs them; the public function would copy them.
     """
 
     @staticmethod
@@ -96,7 +112,7 @@ class _OnCuda(torch.autograd.Function):
 
 
 def _strides(shape: torch.Size) -> tuple[int, ...]:
-    """Of a contiguous tensor."""
+    """Return the strides of a contiguous tensor."""
     strides = [1]
     for size in reversed(shape[1:]):
         strides.append(strides[-1] * size)

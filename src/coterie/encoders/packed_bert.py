@@ -1,7 +1,7 @@
-"""BERT and RoBERTa run on packed texts: the model's own weights, no padding, few kernels.
+"""Run BERT and RoBERTa on packed texts: the model's own weights, no padding, few kernels.
 
-The modules are only looked up for their weights, so whatever has BERT's names will do: the model of the transformers
-library, or :class:`~coterie.encoders.model_loading.LightBert`.
+Modules are only read for their weights, so any model with BERT's names works: that of the transformers library, or
+:class:`~coterie.encoders.model_loading.LightBert`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from coterie.encoders.fused_operations import FusedOperations
 from coterie.encoders.packed_attention import attend, window_bias
 from coterie.encoders.packing import PackedBatch
 
+# Model types whose layers are BERT's.
 FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
-# Models whose first position is not 0 but the one behind the padding id.
+# Model types whose first position is not 0 but the one after the padding id.
 OFFSET_FAMILIES = FAMILIES - {"bert"}
+# Activations by their name in a model's configuration.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": functional.gelu,
     "relu": functional.relu,
@@ -36,7 +38,7 @@ Product = tuple[Tensor, Tensor]
 
 
 def can_pack(model: Any) -> bool:
-    """Whether :func:`run_packed` computes what ``model`` computes."""
+    """Return whether :func:`run_packed` computes what ``model`` computes."""
     config: Any = getattr(model, "config", None)
     return (
         getattr(config, "model_type", None) in FAMILIES
@@ -51,17 +53,17 @@ def can_pack(model: Any) -> bool:
 class Layer:
     """The weights of one layer: matrices in the precision of the products, biases and norms in float32."""
 
-    attention: Product  # queries, keys and values in one product
+    attention: Product  # queries, keys and values in one matrix
     attention_out: Product
     attention_norm: Product
     up: Product
     down: Product
     norm: Product
-    dropouts: tuple[float, float, float]  # of attention, behind it, and at the end
+    dropouts: tuple[float, float, float]  # rates: in the attention, after it, and at the end of the layer
 
 
 def layer_weights(model: Any, dtype: torch.dtype) -> list[Layer]:
-    """All layers' weights, as :func:`run_packed` wants them; gradients reach the model's own."""
+    """Return the weights of all layers for :func:`run_packed`; gradients flow to the model's own weights."""
 
     def cast(*modules: nn.Linear) -> Product:
         if len(modules) == 1:
@@ -87,10 +89,10 @@ def layer_weights(model: Any, dtype: torch.dtype) -> list[Layer]:
 
 
 def run_packed(model: Any, layers: list[Layer], packed: PackedBatch, fused: FusedOperations | None = None) -> Tensor:
-    """Last token states (float32) of packed texts, one row a token.
+    """Return the last token states (float32) of packed texts, one row per token.
 
-    As under autocast: matrix products in the precision of ``layers``, sums and norms in float32. Dropout follows the
-    model's mode. ``fused`` kernels do the same in fewer passes, where the model's activation is theirs.
+    As under autocast, matrix products are in the precision of ``layers``, sums and norms in float32. Dropout follows
+    the model's mode. ``fused`` operations compute the same in fewer passes if the model's activation is GELU.
     """
     config, training = model.config, model.training
     activation = ACTIVATIONS[config.hidden_act]
@@ -108,7 +110,7 @@ def run_packed(model: Any, layers: list[Layer], packed: PackedBatch, fused: Fuse
         return dropout(states, rate) if training and rate else states
 
     def added(states: Tensor, inner: Tensor, weights: Product, norm: Product, rate: float) -> tuple[Tensor, Tensor]:
-        """``norm(states + dropout(inner @ weights))``, and the same in the precision of the products."""
+        """Return ``norm(states + dropout(inner @ weights))``, and the same in the precision of the products."""
         if fused is None:
             result = normed(states + dropped(_product(inner, weights), rate), norm)
             return result, result.to(dtype)
@@ -117,7 +119,7 @@ def run_packed(model: Any, layers: list[Layer], packed: PackedBatch, fused: Fuse
 
     table = model.embeddings
     first = config.pad_token_id + 1 if config.model_type in OFFSET_FAMILIES else 0
-    # Only a text that fills a window can be longer than the model takes.
+    # Only a filler text of a window can be longer than the model's limit.
     positions = (packed.positions + first).clamp_max(len(table.position_embeddings.weight) - 1)
     states = (
         functional.embedding(packed.ids, table.word_embeddings.weight)
@@ -144,7 +146,7 @@ def _product(states: Tensor, weights: Product) -> Tensor:
 
 
 def _dropout(module: nn.Module) -> float:
-    """The rate as the module has it now; a light model is never trained and has none."""
+    """Return the module's current dropout rate; a light model is never trained and has none."""
     return float(getattr(getattr(module, "dropout", None), "p", 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Texts laid end to end instead of padded to the longest, and what is needed to go there and back."""
+"""Pack texts end to end instead of padding them to the longest, and unpack the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class TokenTable(Protocol):
-    """Tokens of many texts on a device: ``ids[starts[i] : starts[i] + lengths[i]]`` are text ``i``'s."""
+    """Tokens of many texts on a device: those of text ``i`` are ``ids[starts[i] : starts[i] + lengths[i]]``."""
 
     ids: Tensor
     starts: Tensor
@@ -19,22 +19,22 @@ class TokenTable(Protocol):
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """Tokens of some texts in one row, text after text.
+    """Tokens of some texts in one row, one text after the other.
 
     Attributes
     ----------
     ids, positions, owners:
-        For every token: its id, its place in its text, which text it belongs to.
+        Of every token: its id, its position in its text, and the text it belongs to.
     offsets:
-        Where each text begins, and the end of the last one (int32).
+        The begin of each text, and the end of the last one (int32).
     longest:
-        No text has more tokens.
+        The most tokens that a text may have.
     uniform:
         Whether all texts have exactly ``longest`` tokens.
     wanted:
-        Which of the texts are wanted, where others only fill the row; ``None`` for all.
+        The places of the texts whose result is needed, where fillers stand between them; ``None`` for all.
     window:
-        No text reaches over a multiple of this; 0 for no such promise.
+        The width of a window in tokens: no text crosses a multiple of it; 0 without windows.
     """
 
     ids: Tensor
@@ -48,7 +48,7 @@ class PackedBatch:
 
     @property
     def n_all(self) -> int:
-        """Texts, those that only fill the row included."""
+        """The number of texts, fillers included."""
         return len(self.offsets) - 1
 
     @property
@@ -56,30 +56,30 @@ class PackedBatch:
         return self.n_all if self.wanted is None else len(self.wanted)
 
     def chosen(self, by_text: Tensor) -> Tensor:
-        """The rows of the wanted texts."""
+        """Return the rows of the texts whose result is needed, from one row per text."""
         return by_text if self.wanted is None else by_text.index_select(0, self.wanted)
 
     @property
     def slots(self) -> Tensor:
-        """Where each token stands in a table of ``n_all x longest``."""
+        """The place of each token in a table of ``n_all x longest``."""
         return self.owners * self.longest + self.positions
 
 
 def pack(tokens: TokenTable, rows: Tensor, size: int, longest: int, *, uniform: bool = False) -> PackedBatch:
-    """Lay the texts ``rows``, ``size`` tokens in all, end to end, without waiting for the device."""
+    """Pack the texts ``rows``, ``size`` tokens in all, without waiting for the device."""
     return PackedBatch(*_end_to_end(tokens, rows, tokens.lengths[rows], size), longest, uniform)
 
 
 def pack_windows(
     tokens: TokenTable, rows: Tensor, lengths: Tensor, wanted: Tensor, n_windows: int, width: int
 ) -> PackedBatch:
-    """The same for a :class:`~coterie.encoders.window_packing.WindowPlan` whose arrays are on the device."""
+    """Pack texts by a :class:`~coterie.encoders.window_packing.WindowPlan` whose arrays are on the device."""
     whole = _end_to_end(tokens, rows, lengths, n_windows * width)
     return PackedBatch(*whole, width, wanted=wanted, window=width)
 
 
 def _end_to_end(tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Ids, positions, owners and offsets."""
+    """Return ids, positions, owners and offsets."""
     device = lengths.device
     ends = lengths.cumsum(0)
     owners = torch.repeat_interleave(torch.arange(len(lengths), device=device), lengths, output_size=size)
@@ -89,7 +89,7 @@ def _end_to_end(tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int) ->
 
 
 class _Spread(torch.autograd.Function):
-    """Rows into the given, distinct places of a larger table of zeros."""
+    """Copy rows into distinct places of a larger table of zeros."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, places: Tensor, size: int) -> Tensor:
@@ -103,7 +103,7 @@ class _Spread(torch.autograd.Function):
 
 
 class _Collect(torch.autograd.Function):
-    """The rows at the given, distinct places: the way back of :class:`_Spread`."""
+    """Return the rows at distinct places: the inverse of :class:`_Spread`."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, places: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class _Collect(torch.autograd.Function):
 
 
 class _TextMeans(torch.autograd.Function):
-    """Mean of each text's tokens. In a fixed order of addition, forwards and backwards: the same sum every time."""
+    """Mean over each text's tokens, in a fixed order of addition: the same result every time, also backward."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, offsets: Tensor, owners: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class _TextMeans(torch.autograd.Function):
 
 
 def padded(rows: Tensor, packed: PackedBatch) -> Tensor:
-    """``n_all x longest`` and whatever a row is, zeros behind the end of each text."""
+    """Return the tokens of packed texts as ``n_all x longest x ...``, with zeros after the end of each text."""
     if packed.uniform:
         return rows.view(packed.n_all, packed.longest, *rows.shape[1:])
     size = packed.n_all * packed.longest
@@ -142,7 +142,7 @@ def padded(rows: Tensor, packed: PackedBatch) -> Tensor:
 
 
 def unpadded(table: Tensor, packed: PackedBatch) -> Tensor:
-    """The way back of :func:`padded`."""
+    """Return the tokens of a padded table as packed rows: the inverse of :func:`padded`."""
     flat = table.reshape(-1, *table.shape[2:])
     if packed.uniform:
         return flat
@@ -151,10 +151,10 @@ def unpadded(table: Tensor, packed: PackedBatch) -> Tensor:
 
 
 def text_means(states: Tensor, packed: PackedBatch) -> Tensor:
-    """Mean over the tokens of each wanted text."""
+    """Return the mean over the tokens of each text whose result is needed."""
     if packed.uniform:
         return packed.chosen(states.view(packed.n_all, packed.longest, -1).mean(dim=1))
-    if states.device.type not in {"cpu", "cuda"}:  # others have no such sum
+    if states.device.type not in {"cpu", "cuda"}:  # other devices have no segment_reduce
         lengths = packed.offsets.diff().clamp_min(1).unsqueeze(1)
         return packed.chosen(padded(states, packed).sum(dim=1) / lengths)
     means: Tensor = _TextMeans.apply(states, packed.offsets, packed.owners)

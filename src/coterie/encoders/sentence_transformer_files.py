@@ -1,6 +1,6 @@
-"""Reading and writing the JSON files that make a folder a SentenceTransformer.
+"""Read and write the JSON files that make a folder a SentenceTransformer.
 
-Only JSON is touched here; weights and tokenizer are the business of ``transformers``.
+Only JSON is handled here; ``transformers`` reads and writes weights and tokenizer.
 """
 
 from __future__ import annotations
@@ -14,23 +14,35 @@ from coterie.checks import check_choice, check_whole
 from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
+# The poolings that an encoder can do.
 POOLINGS = ("mean", "cls", "max")
+# Their keys in the configuration of a pooling module.
 _POOLING_FLAGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
-# The orders that can be followed: a linear layer may only come last.
+# The orders of modules that are supported: a linear layer may only come last.
 _KNOWN_ORDERS = [
     ["Transformer", *pooling, *normalize, *dense]
     for pooling in ([], ["Pooling"])
     for normalize in ([], ["Normalize"])
     for dense in ([], ["Dense"])
 ]
+# The activation of a dense module that is a linear layer.
 IDENTITY = "torch.nn.modules.linear.Identity"
 
 
 @dataclass(frozen=True)
 class SentenceSettings:
-    """How a folder turns token states into a sentence embedding.
+    """How a model computes a sentence embedding from token states.
 
-    ``projection`` is the sub-folder of a linear layer that comes last, where there is one.
+    Attributes
+    ----------
+    pooling:
+        One of :data:`POOLINGS`.
+    normalize:
+        Whether embeddings are scaled to unit length.
+    max_length:
+        The most tokens per text; ``None`` for the model's own limit.
+    projection:
+        The sub-folder of a linear layer that comes last; ``None`` without one.
     """
 
     pooling: str = "mean"
@@ -40,7 +52,7 @@ class SentenceSettings:
 
 
 def check_settings(pooling: str, normalize: bool | str, max_length: int | None) -> None:
-    """Raise for values that no encoder takes."""
+    """Raise for values that no encoder accepts."""
     check_choice("pooling", pooling, ("auto", *POOLINGS))
     check_choice("normalize", normalize, ("auto", True, False))
     if max_length is not None:
@@ -48,9 +60,9 @@ def check_settings(pooling: str, normalize: bool | str, max_length: int | None) 
 
 
 def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:
-    """The folder's own pooling, normalisation and length limit; mean pooling for a plain transformers folder.
+    """Read a folder's own pooling, normalisation and length limit; mean pooling for a plain transformers folder.
 
-    A ``pooling`` other than ``"auto"`` is taken as it is, whatever the folder says.
+    A ``pooling`` other than ``"auto"`` overrides that of the folder.
     """
     modules_file = folder / "modules.json"
     if not modules_file.is_file():
@@ -73,14 +85,14 @@ def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:
 
 
 def _is_linear(folder: Path, kinds: dict[str, Any]) -> bool:
-    """Whether the dense module, if any, is a linear layer with nothing behind it."""
+    """Return whether the dense module, if any, is a linear layer without activation."""
     if "Dense" not in kinds:
         return True
     file = folder / kinds["Dense"]["path"] / "config.json"
     if not file.is_file():
         return False
     config = _read_json(file)
-    # Newer releases of sentence-transformers can add the input again, or read and write something else.
+    # Newer releases of sentence-transformers can add the input again, or use other inputs and outputs.
     plain = {"use_residual": False, "module_input_name": "sentence_embedding", "module_output_name": None}
     return config.get("activation_function") == IDENTITY and all(
         config.get(name, value) in (value, "sentence_embedding") for name, value in plain.items()

@@ -1,4 +1,4 @@
-"""SIF: a text as the weighted mean of its words' vectors, without what all texts have in common."""
+"""SIF (smooth inverse frequency): encode texts as weighted means of word vectors, without their common component."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.encoders.tokenization import TokenArrays
 if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
-# Texts whose words are held in float64 at a time.
+# Texts whose word vectors are in memory in float64 at a time.
 TEXTS_AT_A_TIME = 8_192
 
 
@@ -23,13 +23,13 @@ class SifEncoder:
     Parameters
     ----------
     tokenize:
-        Texts to rows of ``table``.
+        Turns texts into rows of ``table``.
     table:
-        A vector for each word.
+        One vector per word.
     weights:
-        What each word counts; 0 for those that are no words.
+        The weight of each word; 0 for padding and special tokens.
     component:
-        The direction that is taken out of every text, of unit length, or zeros.
+        The common component that is subtracted from every text: of unit length, or zeros.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class SifEncoder:
         a: float,
         ignored: Sequence[int] = (),
     ) -> SifEncoder:
-        """Word frequencies and the common component from ``texts``, which occur ``counts`` times each.
+        """Compute word frequencies and the common component from ``texts``, which occur ``counts`` times each.
 
-        ``ignored`` are rows of the table that stand for no word: padding, borders, the unknown.
+        ``ignored`` are rows of the table that are not words: padding, special tokens, the unknown word.
         """
         tokens = tokenize(texts)
         occurrences = np.bincount(tokens.ids, weights=np.repeat(counts, tokens.lengths), minlength=len(table))
@@ -73,9 +73,9 @@ class SifEncoder:
         return self.table.shape[1]
 
     def encode_and_count_truncated(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], int]:
-        """A row for each text, zeros for one without a known word, and how many texts were cut.
+        """Return one row per text (zeros for a text without a known word), and how many texts were truncated.
 
-        Every row is computed from its text alone, to the last bit.
+        Every row is computed from its text alone, so it is the same to the last bit whatever the other texts are.
         """
         tokens = self._tokenize(texts)
         means = self._means(tokens)
@@ -83,7 +83,7 @@ class SifEncoder:
         return (means - shares * self.component).astype(np.float32), tokens.truncated  # line 6
 
     def _means(self, tokens: TokenArrays) -> NDArray[np.float64]:
-        """The weighted sum of each text's words over the number of them."""
+        """Return the weighted sum of each text's word vectors, divided by the number of its words."""
         from scipy import sparse
 
         result = np.zeros((len(tokens), self.dimension))
@@ -101,7 +101,7 @@ class SifEncoder:
 
 
 def first_component(vectors: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The first singular vector of the rows, each taken as often as it occurs; not centred, as in the paper."""
+    """Return the first singular vector of the rows, each counted ``counts`` times; not centred, as in the paper."""
     if len(vectors) == 0 or not vectors.any():
         return np.zeros(vectors.shape[1])
     _, directions = np.linalg.eigh((vectors * counts[:, None]).T @ vectors)
@@ -109,9 +109,9 @@ def first_component(vectors: NDArray[np.float64], counts: NDArray[np.int64]) -> 
 
 
 def encoder_words(encoder: TransformerEncoder) -> tuple[NDArray[np.float32], list[int]]:
-    """The encoder's own table of word-piece vectors, and which of its rows stand for no word."""
+    """Return the encoder's table of word-piece vectors, and which of its rows are special tokens."""
     model: Any = encoder.model
-    # A saved model that was loaded lightly has BERT's weights but not the library's way to them.
+    # A model loaded without the transformers library has BERT's weights, but not get_input_embeddings.
     table = dict(model.named_parameters()).get("embeddings.word_embeddings.weight")
     if table is None:
         table = model.get_input_embeddings().weight

@@ -1,11 +1,13 @@
-"""Tokenised texts as flat arrays, and batches cut from them. Nothing here needs torch or transformers.
+"""Tokenise texts into flat arrays, and choose batches of them. Nothing here imports torch or transformers.
 
-A corpus is tokenised once. Its ids lie one text after the other in a single array.
+A corpus is tokenised once. Its ids are in a single array, one text after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,8 +18,11 @@ from tokenizers import Tokenizer
 
 from coterie.encoders.word_token_cache import WordTokenCache
 
+# Texts tokenised at a time: enough for all cores, few enough for memory.
 TOKENIZE_CHUNK = 20_000
-# Fewer texts repeat too few words for a table of them.
+# Texts tokenised in another thread at a time, while the device encodes those before.
+TEXTS_AHEAD = 32_768
+# Texts from which on a cache of words is made for one call: fewer repeat too few words.
 FEWEST_TEXTS_FOR_CACHE = 200
 
 
@@ -25,8 +30,8 @@ FEWEST_TEXTS_FOR_CACHE = 200
 class TokenArrays:
     """Token ids of many texts in one array, special tokens included.
 
-    ``ids[starts[i] : starts[i] + lengths[i]]`` are the ids of text ``i``; ``truncated`` counts the texts that
-    were longer than the limit.
+    ``ids[starts[i] : starts[i] + lengths[i]]`` are the ids of text ``i``; ``truncated`` is the number of texts
+    that were longer than the limit.
     """
 
     ids: NDArray[np.int32]
@@ -39,20 +44,21 @@ class TokenArrays:
 
 
 def contiguous_tokens(ids: NDArray[np.int32], lengths: NDArray[np.int64], truncated: int) -> TokenArrays:
-    """Texts of these lengths that lie without a gap in ``ids``."""
+    """Return token arrays of texts of these lengths that are in ``ids`` without gaps."""
     return TokenArrays(ids, np.cumsum(lengths) - lengths, lengths, truncated)
 
 
 def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordTokenCache | None = None) -> TokenArrays:
     """Tokenise ``texts`` in chunks.
 
-    Where the tokenizer allows it, each distinct word is tokenised once; otherwise the fast tokenizers spread each chunk
-    over the cores.
+    Where the tokenizer allows it, each distinct word is tokenised once; otherwise a fast tokenizer distributes each
+    chunk over the cores.
 
     Parameters
     ----------
-    tokenizer: one of the transformers library, or the Rust tokenizer behind it.
-    table: the words of earlier calls with the same tokenizer; without one, each call makes its own.
+    tokenizer: one of the transformers library, or the Rust tokenizer that it wraps.
+    max_length: the most tokens per text, special tokens included.
+    table: the cache of earlier calls with the same tokenizer; without one, each call makes its own.
     """
     backend = rust_tokenizer(tokenizer)
     if table is None and len(texts) >= FEWEST_TEXTS_FOR_CACHE:
@@ -78,10 +84,27 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordT
     return contiguous_tokens(np.concatenate(ids), np.concatenate(lengths), truncated)
 
 
-def rust_tokenizer(tokenizer: Any) -> Tokenizer | None:
-    """What a tokenizer of transformers works with: calling its wrapper takes longer than the tokenising.
+def tokenize_ahead(
+    tokenize_texts: Callable[[Sequence[str]], TokenArrays], texts: Sequence[str]
+) -> Iterator[TokenArrays]:
+    """Yield ``texts`` tokenised in pieces by ``tokenize_texts``, one piece ahead in another thread."""
+    pieces = [texts[begin : begin + TEXTS_AHEAD] for begin in range(0, len(texts), TEXTS_AHEAD)]
+    if len(pieces) < 2:
+        yield from (tokenize_texts(piece) for piece in pieces)
+        return
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        coming = deque(executor.submit(tokenize_texts, piece) for piece in pieces[:2])
+        for piece in [*pieces[2:], None, None]:
+            tokens = coming.popleft().result()
+            if piece is not None:
+                coming.append(executor.submit(tokenize_texts, piece))
+            yield tokens
 
-    None for one that is written in Python.
+
+def rust_tokenizer(tokenizer: Any) -> Tokenizer | None:
+    """Return the Rust tokenizer that one of transformers wraps; None for one written in Python.
+
+    Calling the wrapper takes longer than the tokenisation itself.
     """
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
@@ -89,13 +112,13 @@ def rust_tokenizer(tokenizer: Any) -> Tokenizer | None:
 
 
 def word_token_cache(tokenizer: Any) -> WordTokenCache | None:
-    """A table for many calls of :func:`tokenize` with texts of the same words; None where there can be none."""
+    """Return a cache for several calls of :func:`tokenize`; None if the tokenizer does not allow one."""
     backend = rust_tokenizer(tokenizer)
     return None if backend is None else WordTokenCache.of(backend)
 
 
 def _by_text(backend: Tokenizer, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
-    """Ids of each text with its special tokens, and how many texts were cut."""
+    """Return the ids of each text with special tokens, and how many texts were truncated."""
     backend.no_padding()
     backend.enable_truncation(max_length)
     try:
@@ -108,19 +131,19 @@ def _by_text(backend: Tokenizer, texts: list[str], max_length: int) -> tuple[lis
 
 
 def _by_python(tokenizer: Any, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
-    """The same from a tokenizer that is written in Python, which does not tell what it cut."""
+    """Return the same as :func:`_by_text` from a tokenizer written in Python, which does not report truncation."""
     rows = list(tokenizer(texts, return_attention_mask=False, verbose=False)["input_ids"])
     too_long = [i for i, row in enumerate(rows) if len(row) > max_length]
     if too_long:
-        # The tokenizer itself knows which special tokens must survive a cut.
+        # Only the tokenizer can truncate and keep the special tokens.
         cut = tokenizer([texts[i] for i in too_long], truncation=True, max_length=max_length, verbose=False)
         for i, row in zip(too_long, cut["input_ids"], strict=True):
             rows[i] = row
     return rows, len(too_long)
 
 
-def joined(parts: Sequence[TokenArrays]) -> TokenArrays:
-    """Several tokenised corpora, one after the other."""
+def concatenate_tokens(parts: Sequence[TokenArrays]) -> TokenArrays:
+    """Return several tokenised corpora as one, one after the other."""
     offsets = np.cumsum([0] + [len(part.ids) for part in parts[:-1]])
     return TokenArrays(
         np.concatenate([part.ids for part in parts]),
@@ -131,7 +154,7 @@ def joined(parts: Sequence[TokenArrays]) -> TokenArrays:
 
 
 def batches_by_tokens(lengths: NDArray[np.int64], token_budget: int) -> Iterator[NDArray[np.int64]]:
-    """All rows, longest first, in batches of at most about ``token_budget`` padded tokens."""
+    """Yield all rows, longest first, in batches of at most about ``token_budget`` padded tokens."""
     order = np.argsort(-lengths, kind="stable")
     begin = 0
     while begin < len(order):
@@ -143,18 +166,18 @@ def batches_by_tokens(lengths: NDArray[np.int64], token_budget: int) -> Iterator
 def training_batches(
     lengths: NDArray[np.int64], batch_size: int, pool: int, generator: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """One epoch of batches: every row once, near-equal sizes, texts of like length together.
+    """Return the batches of one epoch: every row once, nearly equal sizes, texts of similar length together.
 
-    ``pool`` batches' worth of random rows are sorted by length before they are cut; 1 gives plain random
-    batches. Sizes differ by one at most, so that no small last batch has few negatives.
+    The random rows of ``pool`` batches are sorted by length before they are split; 1 gives plain random
+    batches. Sizes differ by at most one, so that no small last batch has few negatives.
     """
     order = generator.permutation(len(lengths))
     n_batches = max(1, -(-len(lengths) // batch_size))
     batches: list[NDArray[np.int64]] = []
     cuts = np.array_split(order, n_batches)
     for begin in range(0, n_batches, pool):
-        group = cuts[begin : begin + pool]
-        rows = np.concatenate(group)
+        pooled = cuts[begin : begin + pool]
+        rows = np.concatenate(pooled)
         rows = rows[np.argsort(lengths[rows], kind="stable")]
-        batches.extend(np.split(rows, np.cumsum([len(part) for part in group])[:-1]))
+        batches.extend(np.split(rows, np.cumsum([len(part) for part in pooled])[:-1]))
     return [batches[i] for i in generator.permutation(n_batches)]

@@ -1,12 +1,10 @@
-"""A transformer with pooling: texts in, sentence embeddings out, trainable."""
+"""A trainable sentence encoder: a transformer with pooling."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from coterie.encoders.dense_layer import PROJECTION_FOLDER, compose_linear, read
 from coterie.encoders.device import autocast
 from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.fused_operations import FusedOperations
-from coterie.encoders.model_loading import hide_transformers_output, load_light, load_with_transformers
+from coterie.encoders.model_loading import hide_transformers_output, length_limit, load_light, load_with_transformers
 from coterie.encoders.packed_bert import Layer, can_pack, layer_weights, run_packed
 from coterie.encoders.packing import PackedBatch, pack, padded, text_means
 from coterie.encoders.sentence_transformer_files import SentenceSettings, check_settings, read_settings, write_settings
@@ -29,6 +27,7 @@ from coterie.encoders.tokenization import (
     TokenArrays,
     batches_by_tokens,
     tokenize,
+    tokenize_ahead,
     word_token_cache,
 )
 from coterie.encoders.weights import find_weights
@@ -37,10 +36,8 @@ from coterie.errors import SettingError
 
 logger = logging.getLogger(__name__)
 
-# Tokens in one forward pass when encoding: enough to fill the device, small enough for its caches.
+# Tokens per forward pass when encoding: enough to use the whole device, few enough for its caches.
 TOKENS_PER_FORWARD = {"cuda": 131_072, "mps": 16_384, "cpu": 2_048}
-# Texts tokenised at a time, while the ones before are on the device.
-TEXTS_AHEAD = 32_768
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class EncoderOutput:
 
 
 class TransformerEncoder(nn.Module):
-    """Any Hugging Face encoder with mean, CLS or max pooling, optional L2 normalisation, optional linear projection."""
+    """A Hugging Face encoder with mean, CLS or max pooling, and optional L2 normalisation and linear projection."""
 
     def __init__(self, model: nn.Module, tokenizer: Any, settings: SentenceSettings, origin: str) -> None:
         super().__init__()
@@ -72,7 +69,7 @@ class TransformerEncoder(nn.Module):
         self.settings = settings
         self.origin = origin
         self.projection: nn.Linear | None = None
-        # The words of texts to come are those of texts before.
+        # Later texts mostly have words of earlier ones.
         self._words: WordTokenCache | None = None
         self._can_pack = can_pack(model)
         # Sentence embeddings are pooled from the token states: the model's own pooler never gets a gradient.
@@ -95,8 +92,8 @@ class TransformerEncoder(nn.Module):
         """Load ``name`` from wherever its weights are (see :mod:`coterie.encoders.weights`), as float32.
 
         ``"auto"`` follows the model's own pooling and normalisation. ``max_length`` counts tokens; it is
-        lowered to what the model can take. A ``light`` encoder embeds and can be saved, no more; it starts seconds
-        sooner, where the folder allows it.
+        lowered to the model's limit. A ``light`` encoder is loaded without the transformers library, seconds sooner,
+        where the folder allows it; it can encode and be saved, but not trained.
         """
         check_settings(pooling, normalize, max_length)
         source = find_weights(name, local_files_only=local_files_only)
@@ -108,7 +105,7 @@ class TransformerEncoder(nn.Module):
         settings = SentenceSettings(
             pooling=own.pooling,
             normalize=own.normalize if normalize == "auto" else bool(normalize),
-            max_length=_length_limit(max_length, own_limit, model),
+            max_length=length_limit(max_length, own_limit, model),
         )
         encoder = cls(model, tokenizer, settings, source.origin)
         if own.projection is not None:
@@ -118,7 +115,7 @@ class TransformerEncoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """Whether texts go through the model packed; other models, and Apple's GPUs, take them padded."""
+        """Whether texts are packed for the model; for other models, and on Apple's GPUs, they are padded."""
         return self._can_pack and self.device.type != "mps"
 
     @property
@@ -126,20 +123,21 @@ class TransformerEncoder(nn.Module):
         return next(self.model.parameters()).device
 
     def project(self, projection: nn.Linear) -> None:
-        """Put a linear layer behind everything else; it is trained and saved with the encoder."""
+        """Add a linear layer after everything else; it is trained and saved with the encoder."""
         layer = projection if self.projection is None else compose_linear(self.projection, projection)
         self.projection = layer.to(self.device)
         self.settings = replace(self.settings, projection=PROJECTION_FOLDER)
 
     def lower_layers(self, n_layers: int) -> list[nn.Module]:
-        """The word embeddings and all layers but the last ``n_layers``."""
+        """Return the word embeddings and all layers but the last ``n_layers``."""
         if not self.has_layers:
-            raise SettingError(f"training.trainable_layers: {type(self.model).__name__} has no layers known here")
+            kind = type(self.model).__name__
+            raise SettingError(f"training.trainable_layers: {kind} has no layers that Coterie can find; leave it out")
         return [self.model.embeddings, *self._stack[: max(0, self.n_layers - n_layers)]]
 
     @property
     def has_layers(self) -> bool:
-        """Whether :meth:`lower_layers` knows where the layers and word embeddings are."""
+        """Whether :meth:`lower_layers` can find the layers and word embeddings."""
         return self.n_layers > 0 and "embeddings" in dict(self.model.named_children())
 
     @property
@@ -152,12 +150,12 @@ class TransformerEncoder(nn.Module):
 
     @property
     def hidden_size(self) -> int:
-        """Width of a token state."""
+        """Numbers per token state."""
         return int(self.model.config.hidden_size)  # type: ignore[union-attr, arg-type]
 
     @property
     def dimension(self) -> int:
-        """Width of a sentence embedding."""
+        """Numbers per sentence embedding."""
         return self.hidden_size if self.projection is None else self.projection.out_features
 
     @property
@@ -169,12 +167,12 @@ class TransformerEncoder(nn.Module):
         return int(self.tokenizer.pad_token_id or 0)
 
     def forward(self, ids: Tensor, mask: Tensor) -> EncoderOutput:
-        """Sentence embeddings and token states of a padded batch."""
+        """Return sentence embeddings and token states of a padded batch."""
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         return EncoderOutput(self._finished(self._pool(states, mask)), states, mask)
 
     def forward_packed(self, packed: PackedBatch, layers: list[Layer], fused: FusedOperations | None = None) -> Tensor:
-        """Sentence embeddings of packed texts; ``layers`` come from :meth:`layer_weights`."""
+        """Return the sentence embeddings of packed texts; ``layers`` are those of :meth:`layer_weights`."""
         states = run_packed(self.model, layers, packed, fused)
         if self.settings.pooling == "mean":
             return self._finished(text_means(states, packed))
@@ -185,7 +183,7 @@ class TransformerEncoder(nn.Module):
         return self._finished(self._pool(table, torch.arange(packed.longest, device=states.device) < lengths))
 
     def layer_weights(self, dtype: torch.dtype) -> list[Layer]:
-        """The model's weights as :meth:`forward_packed` wants them; one set serves many passes."""
+        """Return the model's weights for :meth:`forward_packed`; they can be used for many passes."""
         return layer_weights(self.model, dtype)
 
     def _pool(self, states: Tensor, mask: Tensor) -> Tensor:
@@ -202,45 +200,35 @@ class TransformerEncoder(nn.Module):
         return sentences if self.projection is None else self.projection(sentences).float()
 
     def tokenize(self, texts: Sequence[str]) -> TokenArrays:
-        """Token ids of ``texts``, cut at :attr:`max_length`."""
+        """Return the token ids of ``texts``, truncated at :attr:`max_length`."""
         if self._words is None and len(texts) >= FEWEST_TEXTS_FOR_CACHE:
             self._words = word_token_cache(self.tokenizer)
         return tokenize(self.tokenizer, texts, self.max_length, self._words)
 
     def encode(self, texts: Sequence[str], dtype: torch.dtype = torch.float32) -> NDArray[np.float32]:
-        """Embeddings of ``texts``, in evaluation mode; ``dtype`` is that of the matrix products."""
+        """Return the embeddings of ``texts``, in evaluation mode; ``dtype`` is that of the matrix products."""
         return self.encode_and_count_truncated(texts, dtype)[0]
 
     def encode_and_count_truncated(
         self, texts: Sequence[str], dtype: torch.dtype = torch.float32
     ) -> tuple[NDArray[np.float32], int]:
-        """The same, with how many texts were cut at :attr:`max_length`. Tokenising runs ahead of the device."""
+        """Return the embeddings of ``texts``, and how many were truncated at :attr:`max_length`.
+
+        Texts are tokenised in another thread, ahead of the device.
+        """
         result = np.empty((len(texts), self.dimension), dtype=np.float32)
         begin = truncated = 0
-        for tokens in self._tokenized_ahead(texts):
+        for tokens in tokenize_ahead(self.tokenize, texts):
             end = begin + len(tokens)
             result[begin:end] = self.encode_tokens(tokens, dtype).cpu().numpy()
             begin, truncated = end, truncated + tokens.truncated
         return result, truncated
 
-    def _tokenized_ahead(self, texts: Sequence[str]) -> Iterator[TokenArrays]:
-        pieces = [texts[begin : begin + TEXTS_AHEAD] for begin in range(0, len(texts), TEXTS_AHEAD)]
-        if len(pieces) < 2:
-            yield from (self.tokenize(piece) for piece in pieces)
-            return
-        with ThreadPoolExecutor(max_workers=1) as ahead:
-            coming = deque(ahead.submit(self.tokenize, piece) for piece in pieces[:2])
-            for piece in [*pieces[2:], None, None]:
-                tokens = coming.popleft().result()
-                if piece is not None:
-                    coming.append(ahead.submit(self.tokenize, piece))
-                yield tokens
-
     def encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeddings of ``texts``, each in a forward pass of its own.
+        """Return the embeddings of ``texts``, each from a forward pass of its own.
 
-        The last digits of a batched result depend on the batch's shape; these do not, so they settle which of
-        two nearly equally near clusters a text belongs to, whatever stood beside it.
+        The last digits of a batched result depend on the batch's shape; these do not. So they decide which of two
+        almost equally near clusters a text belongs to, independent of the other texts.
         """
         rows = [self.encode([text]) for text in texts]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
@@ -249,9 +237,9 @@ class TransformerEncoder(nn.Module):
     def encode_tokens(
         self, tokens: TokenArrays, dtype: torch.dtype = torch.float32, progress: str | None = None
     ) -> Tensor:
-        """Embeddings of tokenised texts on the encoder's device, in evaluation mode, in the texts' order.
+        """Return the embeddings of tokenised texts on the encoder's device, in evaluation mode, in the texts' order.
 
-        ``progress`` is the name of a progress bar to show.
+        ``progress`` is the title of a progress bar; none is shown without it.
         """
         was_training = self.training
         self.eval()
@@ -279,11 +267,11 @@ class TransformerEncoder(nn.Module):
         token_budget: int,
         done: Callable[[int], object] | None = None,
     ) -> tuple[Tensor, int]:
-        """Embeddings of ``rows`` in their order, and how many tokens, padding included, that took.
+        """Return the embeddings of ``rows`` in their order, and how many tokens, padding included, were computed.
 
-        At most about ``token_budget`` tokens go through the model at a time, rows of like length together; a text's
-        embedding does not depend on its company, so this changes the cost alone. ``done`` is told of every few rows
-        finished.
+        At most about ``token_budget`` tokens are computed at a time, rows of similar length together; a text's
+        embedding does not depend on the other texts, so this changes only the cost. ``done`` is called with the number
+        of rows after every batch.
         """
         if not len(rows):
             return torch.empty(0, self.dimension, device=self.device), 0
@@ -317,14 +305,3 @@ class TransformerEncoder(nn.Module):
         write_settings(folder, self.settings, self.hidden_size)
         if self.projection is not None:
             write_linear(folder / PROJECTION_FOLDER, self.projection)
-
-
-def _length_limit(asked: int | None, own: int | None, model: nn.Module) -> int:
-    """The smallest of what was asked, what the folder says (when nothing was asked) and what the model takes."""
-    config: Any = model.config
-    # RoBERTa-like models spend the first positions on padding.
-    positions = int(getattr(config, "max_position_embeddings", 512) or 512)
-    if getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert", "mpnet"}:
-        positions -= int(getattr(config, "pad_token_id", 1) or 0) + 1
-    wanted = asked if asked is not None else (own or positions)
-    return max(3, min(wanted, positions))

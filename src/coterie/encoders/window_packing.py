@@ -1,4 +1,4 @@
-"""Short texts gathered into windows of a fixed width: attention works on few full tiles instead of many empty ones."""
+"""Plan windows of a fixed width for short texts: attention then computes few full tiles, not many empty ones."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# The tile of the attention kernels: a window is one tile wide, or several where texts are longer.
+# Tokens per tile of the attention kernels: a window is one tile wide, or several where texts are longer.
 TILE = 64
 
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """Texts end to end, none across the end of a window; the rest of each window is filled with a text nobody wants.
+    """Texts end to end, none across the end of a window; a filler text takes the rest of each window.
 
     Attributes
     ----------
     rows, lengths:
-        For every text in the order it stands, those that only fill included: which one it is (0 for a filler), and its
-        tokens (0 where a window has no rest).
+        Of every text in order, fillers included: its row (0 for a filler) and its number of tokens (0 for a filler of
+        a full window).
     places:
-        Where each wanted text stands in that order.
+        The place of each text that is not a filler in that order.
     n_windows, width:
-        The whole is ``n_windows * width`` tokens long.
+        All windows together are ``n_windows * width`` tokens long.
     """
 
     rows: NDArray[np.int64]
@@ -34,12 +34,12 @@ class WindowPlan:
 
 
 def window_width(longest: int) -> int:
-    """The narrowest window that takes any text."""
+    """Return the narrowest window, in tokens, that holds every text."""
     return -(-longest // TILE) * TILE
 
 
 def plan_windows(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int, step: int = 1) -> WindowPlan:
-    """Gather the texts ``rows`` with so many tokens each into windows; their number is a multiple of ``step``."""
+    """Place the texts ``rows``, of ``lengths`` tokens, in windows, whose number is a multiple of ``step``."""
     begins, n_needed = _fill(lengths, width)
     n_windows = -(-n_needed // step) * step
     used = np.bincount(begins // width, weights=lengths, minlength=n_windows).astype(np.int64)
@@ -58,10 +58,10 @@ def plan_windows(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int
 
 
 def _fill(lengths: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
-    """Where each text begins, and how many windows that takes.
+    """Return where each text begins, and the number of windows.
 
-    A window takes the longest text that is left, again and again, until none fits; the same filling is repeated while
-    there are texts for it, so the work depends on the number of different lengths, not on that of texts.
+    Each window takes the longest text that is left and fits, until none does. The same filling is repeated while there
+    are texts for it, so the time depends on the number of different lengths, not on that of texts.
     """
     by_length = np.argsort(-lengths, kind="stable")
     left = np.bincount(lengths, minlength=width + 1).tolist()

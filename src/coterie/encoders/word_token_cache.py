@@ -1,4 +1,4 @@
-"""Tokenising by distinct words, where a tokenizer allows it: words repeat, and a look-up is quicker than tokenising."""
+"""Cache the tokens of distinct words, where a tokenizer allows it: a look-up is faster than tokenising a word again."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-# Texts that share few words are better tokenised whole, by all cores.
+# Share of new words among the words of a chunk, above which tokenising whole texts on all cores is faster.
 MOST_DISTINCT = 0.5
-# The table starts anew when it is this large (about 30 MB): words that matter are soon back, and running numbers in a
-# long file do not fill the memory.
+# Token ids at which the cache is emptied (about 30 MB): frequent words soon return, and running numbers in a long file
+# do not fill the memory.
 MOST_IDS = 300_000
-# Words tokenised at a time: what the tokenizer says of a word takes many times the word's memory.
+# Words tokenised at a time: the tokenizer's result takes many times the memory of the word.
 WORDS_AT_A_TIME = 8_192
 
 
 class WordTokenCache:
-    """Ids of every word met so far, from which the ids of texts are put together.
+    """The token ids of every word so far, from which those of texts are joined.
 
     Attributes
     ----------
-    repays: whether the last texts repeated words often enough.
+    repays: whether the last texts repeated words often enough for the cache to be faster.
     """
 
     def __init__(self, backend: Tokenizer, prefix: list[int], suffix: list[int]) -> None:
@@ -44,10 +44,10 @@ class WordTokenCache:
 
     @classmethod
     def of(cls, backend: Tokenizer) -> WordTokenCache | None:
-        """A table for ``backend``; None if what stands beside a word may change its tokens.
+        """Return a cache for ``backend``; None if the words around a word can change its tokens.
 
-        BERT's tokenizers work on each character, then on each word. Only U+0020 counts as a border between words here:
-        of other white space the tokenizer has its own idea.
+        BERT's tokenizers process each character, then each word. Only U+0020 separates words here: the tokenizer treats
+        other white space in its own way.
         """
         parts = (backend.model, backend.normalizer, backend.pre_tokenizer)
         kinds = (WordPiece, BertNormalizer, BertPreTokenizer)
@@ -64,7 +64,7 @@ class WordTokenCache:
         return cls(backend, prefix, suffix) if [*prefix, *bare.ids, *suffix] == whole.ids else None
 
     def tokenize(self, texts: list[str], max_length: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
-        """Ids of all texts (one at least) in a row, tokens of each, and how many texts were cut at ``max_length``."""
+        """Return the ids of all texts in a row, the tokens per text, and how many were truncated; at least one text."""
         with self._lock:
             return self._tokenize(texts, max_length)
 
@@ -89,10 +89,10 @@ class WordTokenCache:
         if cut.any():
             content = content[_ranges(np.zeros_like(in_text), in_text) < room]
             in_text = np.minimum(in_text, room)
-        return self._dressed(content, in_text), in_text + (max_length - room), int(cut.sum())
+        return self._with_special_tokens(content, in_text), in_text + (max_length - room), int(cut.sum())
 
-    def _dressed(self, content: NDArray[np.int32], in_text: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Every text with the special tokens around it."""
+    def _with_special_tokens(self, content: NDArray[np.int32], in_text: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return every text with the special tokens around it."""
         lengths = in_text + len(self._prefix) + len(self._suffix)
         ends = np.cumsum(lengths)
         whole = np.empty(int(ends[-1]), dtype=np.int32)
@@ -133,6 +133,6 @@ class WordTokenCache:
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers from each start on, as many as its length, all in a row."""
+    """Return the numbers from each start on, as many as its length, all in a row."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)

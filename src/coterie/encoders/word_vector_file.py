@@ -1,4 +1,4 @@
-"""Word vectors from a text file, as word2vec and GloVe write them, and texts as words of such a file."""
+"""Read word vectors from a text file in the format of word2vec and GloVe, and look up the words of texts in it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.errors import InputError
 from coterie.text.word_segmentation import split_words
 
-# A word with its inner apostrophes, hyphens and dots ("don't", "e-mail", "u.s."), or a sign by itself.
+# A word with its inner apostrophes, hyphens and dots ("don't", "e-mail", "u.s."), or a single punctuation mark.
 _WORD = re.compile(r"\w+(?:['’.-]\w+)*|[^\w\s]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words and signs of ``text`` as they stand.
+    """Return the words and punctuation marks of ``text``, unchanged.
 
     Examples
     --------
@@ -29,10 +29,10 @@ def words_of(text: str) -> list[str]:
 
 
 def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[np.float32]]:
-    """The words of ``wanted`` that ``path`` holds, in the file's order, and their vectors.
+    """Return the words of ``wanted`` that ``path`` holds, in the file's order, and their vectors.
 
-    The file has a word and its numbers on every line, after a first line with two counts where word2vec wrote it. Only
-    lines of wanted words are read as numbers: files of millions of words are common.
+    Every line of the file holds a word and its numbers; word2vec writes a first line with two counts. Only lines of
+    ``wanted`` words are parsed as numbers: files of millions of words are common.
     """
     keys = {word.encode("utf-8"): word for word in wanted}
     found: dict[str, NDArray[np.float32]] = {}
@@ -61,9 +61,10 @@ def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[
 
 
 class WordVectorVocabulary:
-    """Texts as rows of a table of word vectors; words that are not in it are left out.
+    """The words of a table of word vectors, to turn texts into rows of the table.
 
-    A word is looked up as it stands, then in lower case: some files tell the two apart, some have lower case alone.
+    A word is looked up unchanged, then in lower case: some files distinguish case, some are in lower case only. Words
+    that are not in the table are left out.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -72,13 +73,13 @@ class WordVectorVocabulary:
 
     @classmethod
     def read(cls, path: Path, texts: Sequence[str]) -> tuple[WordVectorVocabulary, NDArray[np.float32]]:
-        """The words of ``texts`` that the file holds, and their vectors."""
+        """Read the vectors of the words of ``texts`` that the file holds."""
         wanted = dict.fromkeys(word for text in texts for each in words_of(text) for word in (each, each.lower()))
         words, table = read_vectors(path, wanted)
         return cls(words), table
 
     def tokenize(self, texts: Sequence[str]) -> TokenArrays:
-        """The rows of the words of each text."""
+        """Return the rows of the words of each text."""
         rows = [[row for word in words_of(text) if (row := self._row(word)) is not None] for text in texts]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         return contiguous_tokens(np.array([row for each in rows for row in each], dtype=np.int32), lengths, 0)

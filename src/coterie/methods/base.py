@@ -135,7 +135,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         if n_repeated:
             self._note(f"{n_repeated:,} rows repeat an earlier text; each text is used once, weighted by its count")
         drawn = draw_sample(corpus, sample, self.seed_, self.max_rows())
-        for remark in drawn.remarks():
+        for remark in drawn.notes():
             self._note(remark)
         set_fitted_attributes(self, drawn, self._learn(drawn.corpus, drawn.rows_of(vectors)), vectors)
         return self

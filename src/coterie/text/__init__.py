@@ -1,1 +1,1 @@
-"""Reading and checking texts: lists, data frames, Arrow tables and files become a ``Corpus``."""
+"""Read, check, split, sample and augment texts: lists, data frames, Arrow tables and files become a ``Corpus``."""

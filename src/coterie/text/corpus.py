@@ -1,4 +1,4 @@
-"""The checked texts that everything else works on, and how a list or a column becomes one."""
+"""The corpus: checked texts in input order, made from a list or a column."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from coterie.errors import InputError
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-# A cell as error messages show it: long texts and nested values are cut.
+# How error messages show a cell: at most 60 characters.
 _SHORT_REPR = reprlib.Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
-# Cells that are joined to be checked together.
+# Cells that are joined and checked together: enough for speed, few enough for memory.
 _CHECKED_AT_A_TIME = 4_096
+# Half of a surrogate pair, which UTF-8 cannot hold.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -30,15 +31,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Corpus:
     """Texts in input order, each with an id and, on request, the other columns of its row.
 
-    Nothing is dropped or changed: empty texts and repeated texts keep their row. Work that needs each text
-    once uses ``distinct`` and goes back to the rows with :meth:`expand`. The derived arrays are read-only.
+    Nothing is dropped or changed: empty texts and repeated texts keep their row. Code that needs each text
+    once uses ``distinct`` and returns to the rows with :meth:`expand`. The derived arrays are read-only.
 
     Attributes
     ----------
-    texts : one text a row, unchanged; ``""`` where the cell was null.
+    texts : one text per row, unchanged; ``""`` where the cell was null.
     row_ids : values of the id column, or 0-based row numbers.
-    columns : the kept columns by name, one value a row.
-    text_column, id_column : where texts and ids came from, if from a column with a name.
+    columns : the kept columns by name, one value per row.
+    text_column, id_column : the columns of texts and ids, where they had a name.
     """
 
     texts: tuple[str, ...]
@@ -56,7 +57,7 @@ class Corpus:
 
     @classmethod
     def from_texts(cls, texts: object) -> Corpus:
-        """The same as :func:`as_corpus`."""
+        """Return ``as_corpus(texts)``, see :func:`as_corpus`."""
         return as_corpus(texts)
 
     def __len__(self) -> int:
@@ -64,7 +65,7 @@ class Corpus:
 
     @cached_property
     def empty(self) -> NDArray[np.bool_]:
-        """Per row: whether the text is empty or only whitespace."""
+        """Whether each row's text is empty or only whitespace."""
         return _read_only(np.fromiter((not t or t.isspace() for t in self.texts), np.bool_, len(self)))
 
     @cached_property
@@ -78,28 +79,28 @@ class Corpus:
 
     @cached_property
     def distinct(self) -> tuple[str, ...]:
-        """The distinct texts that are not empty, in the order they are first seen."""
+        """The distinct texts that are not empty, in the order of their first row."""
         return tuple(self._first_seen)
 
     @cached_property
     def distinct_index(self) -> NDArray[np.int64]:
-        """Per row: the place of its text in ``distinct``, -1 for an empty text."""
+        """The place of each row's text in ``distinct``; -1 for an empty text."""
         # A whitespace-only text is never a key, so get() covers the empty rows.
         return _read_only(np.fromiter(map(self._first_seen.get, self.texts, repeat(-1)), np.int64, len(self)))
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """Per distinct text: how many rows hold it."""
+        """The number of rows of each distinct text."""
         counts = np.bincount(self.distinct_index[~self.empty], minlength=len(self.distinct))
         return _read_only(counts.astype(np.int64))
 
     @cached_property
     def status(self) -> tuple[str, ...]:
-        """Per row: ``"assigned"`` if the text takes part, ``"empty"`` if there is nothing to group."""
+        """The status of each row: ``"empty"`` for an empty text, else ``"assigned"``."""
         return tuple("empty" if is_empty else "assigned" for is_empty in self.empty)
 
     def expand(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
-        """Spread one value (or one vector) per distinct text over the rows; empty rows get ``fill``.
+        """Return one value (or vector) per row from one per distinct text; empty rows get ``fill``.
 
         The result has the dtype of ``values`` unless that cannot hold ``fill``: integers become floats for a
         NaN, for example.
@@ -117,7 +118,7 @@ class Corpus:
 
 
 def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
-    """Check texts and wrap them in a :class:`Corpus`; a corpus is returned as it is.
+    """Check texts and wrap them in a :class:`Corpus`; a corpus is returned unchanged.
 
     Takes a list or tuple of strings (or another sequence), a 1-D numpy array, a pandas or polars Series, a
     pyarrow Array or ChunkedArray. None, NaN and NA become empty texts. Raises :class:`InputError` for any
@@ -139,20 +140,20 @@ def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
 
 
 def checked_texts(cells: Sequence[object], where: Callable[[int], str]) -> tuple[str, ...]:
-    """Each cell as a text, null cells as ``""``; ``where(i)`` names cell ``i`` in an error."""
+    """Return each cell as a text, null cells as ``""``; ``where(i)`` names cell ``i`` in an error."""
     checked: list[str] = []
     for begin in range(0, len(cells), _CHECKED_AT_A_TIME):
         some = cells[begin : begin + _CHECKED_AT_A_TIME]
         if _are_plain_texts(some):
             checked.extend(some)
         else:
-            # One by one, to replace the nulls and to name the cell that is wrong.
+            # One by one, to replace nulls and to name the cell that is wrong.
             checked.extend(_checked_text(cell, begin + i, where) for i, cell in enumerate(some))
     return tuple(checked)
 
 
 def require_some_text(corpus: Corpus, source: str) -> None:
-    """Raise if there is no text, or none that is more than whitespace."""
+    """Raise if there is no text, or only empty ones."""
     column = "" if corpus.text_column is None else f" in column {corpus.text_column!r}"
     if len(corpus) == 0:
         raise InputError(f"{source} holds no texts{column}: give at least one")
@@ -164,30 +165,30 @@ def require_some_text(corpus: Corpus, source: str) -> None:
 
 
 def is_null(cell: object) -> bool:
-    """None, a NaN of Python or numpy, or pandas' NA and NaT."""
+    """Return whether ``cell`` is None, a NaN of Python or numpy, or pandas' NA or NaT."""
     if cell is None:
         return True
     if isinstance(cell, (float, np.floating)):
         return bool(np.isnan(cell))
-    # By name, since a pandas cell is no reason to import pandas.
+    # By name: checking a cell must not import pandas.
     kind = type(cell)
     return kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas.")
 
 
 def type_name(value: object) -> str:
-    """How error messages name a type: ``int``, ``numpy.int64``, ``pandas.DataFrame``."""
+    """Return the name of a type for messages: ``int``, ``numpy.int64``, ``pandas.DataFrame``."""
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
 
 
 def short_repr(value: object) -> str:
-    """``repr(value)`` on one line and at most some sixty characters long."""
+    """Return ``repr(value)`` on one line, cut to about 60 characters."""
     return " ".join(_SHORT_REPR.repr(value).split())
 
 
 def require_utf8(cells: Sequence[object], where: Callable[[int], str]) -> None:
-    """Raise for half of a surrogate pair, which JSON can carry and no file can hold; cells of other types pass."""
+    """Raise for half of a surrogate pair, which JSON allows and UTF-8 does not; cells of other types pass."""
     for index, cell in enumerate(cells):
         if isinstance(cell, str) and not cell.isascii() and (found := _SURROGATE.search(cell)):
             raise InputError(
@@ -197,11 +198,11 @@ def require_utf8(cells: Sequence[object], where: Callable[[int], str]) -> None:
 
 
 def _are_plain_texts(cells: Sequence[object]) -> TypeGuard[Sequence[str]]:
-    """Whether all cells are strings with nothing wrong in them: looked at together, which is much faster."""
+    """Return whether all cells are valid strings; checking them together is much faster than one by one."""
     if any(type(cell) is not str for cell in cells):
         return False
     joined = "".join(cast("Sequence[str]", cells))
-    # Without surrogates encoding cannot fail; halves of different cells do not become a pair by standing together.
+    # Without surrogates encoding cannot fail; halves of two cells do not become a pair when joined.
     return "\0" not in joined and (joined.isascii() or not _SURROGATE.search(joined))
 
 
@@ -216,12 +217,12 @@ def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
     if "\0" in cell:
         raise InputError(f"{where(index)}: the text holds a NUL character: remove it ({short_repr(cell)})")
     require_utf8([cell], lambda _: where(index))
-    # numpy.str_ and other subclasses become plain strings; str() would call their own __str__.
+    # Subclasses such as numpy.str_ become plain strings; str() would call their own __str__.
     return cell if type(cell) is str else str.__str__(cell)
 
 
 def _column_cells(texts: object) -> tuple[str | None, Sequence[object]]:
-    """The name, if any, and the cells of whatever :func:`as_corpus` takes."""
+    """Return the name, if any, and the cells of whatever :func:`as_corpus` takes."""
     if isinstance(texts, (str, bytes, Path)):
         raise InputError(
             f"received a single {type_name(texts)} {short_repr(texts)}: pass a list of texts (a file is read "
@@ -258,7 +259,7 @@ def _series_cells(texts: object) -> tuple[str | None, Sequence[object]]:
 
 
 def _dtype_holding(dtype: np.dtype[Any], fill: Any) -> np.dtype[Any]:
-    """The smallest change of ``dtype`` that can also hold ``fill``."""
+    """Return ``dtype``, or the nearest one that can also hold ``fill``."""
     if isinstance(fill, int) and not isinstance(fill, bool) and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         fits = limits.min <= fill <= limits.max

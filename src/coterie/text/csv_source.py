@@ -1,4 +1,4 @@
-"""CSV and TSV files, read strictly: a row that does not fit is an error, never a guess."""
+"""CSV and TSV files, read strictly: a row with too many or too few cells is an error, never a guess."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.errors import InputError
 from coterie.text.line_sources import checked_lines
 from coterie.text.source import Batch, Column, Source
 
-# Characters in one cell; a longer one is nearly always a quote that was never closed.
+# Characters in one cell; a longer cell is nearly always a quote that was never closed.
 MAX_CELL_CHARACTERS = 2**24
 
 # The csv module has one cell limit for the whole process. It is raised only while rows are being read, and
@@ -63,7 +63,7 @@ class DelimitedSource(Source):
 
 
 class _Rows:
-    """Reads the header, then one checked row after another."""
+    """Read the header, then one checked row after another."""
 
     def __init__(self, source: DelimitedSource) -> None:
         self._name = source.name
@@ -84,7 +84,7 @@ class _Rows:
         self.header = header
 
     def take(self, size: int) -> tuple[list[list[str]], list[int]]:
-        """At most ``size`` rows and the line on which each begins; none at the end of the file."""
+        """Return at most ``size`` rows and the line on which each begins; none at the end of the file."""
         expected, reader = len(self.header), self._reader
         chunk: list[list[str]] = []
         lines: list[int] = []

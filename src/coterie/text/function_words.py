@@ -1,4 +1,4 @@
-"""Function words: words that stand in texts about anything, and so tell no cluster from another."""
+"""Function words: words that occur in texts about any topic, and so distinguish no clusters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Left out of scikit-learn's English list: words that texts are about.
+# In scikit-learn's English list of stop words, but content words: texts are about them.
 ENGLISH_CONTENT_WORDS = _listed("amount bill call cry detail fire interest mill system")
 
-# Missing in it: forms of "do", and contractions without their apostrophe.
+# Missing in that list: forms of "do", and contractions without their apostrophe.
 MORE_ENGLISH = _listed(
     """
     did does doing done just im ive dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt werent hasnt
@@ -23,7 +23,7 @@ MORE_ENGLISH = _listed(
     """
 )
 
-# English words that mean something, but little about what a text is about: they count half, and end no phrase.
+# English content words that hardly show what a text is about: they count half, and end no phrase.
 LIGHT_ENGLISH = _listed(
     """
     able actually ago ask asked came come coming day days different getting gets going gone good got know let lets
@@ -33,7 +33,7 @@ LIGHT_ENGLISH = _listed(
     """
 )
 
-# Function words elsewhere that are English words or abbreviations.
+# Function words of other languages that are also English words or abbreviations.
 ALSO_ENGLISH = _listed(
     """
     die war was will man hat so am an in da mal er es den dem des um ob nun on or son car pour sans sur me ton as est
@@ -43,7 +43,7 @@ ALSO_ENGLISH = _listed(
     """
 )
 
-# English contractions (it's, don't) are function words too, and in no list of them.
+# English contractions (it's, don't) are function words too, but not in the lists.
 CONTRACTION = re.compile(r"(n['’]t|['’](s|re|ve|ll|d|m))$")
 
 # An article or pronoun that lost its vowel before the next word: l'été, dell'ordine.
@@ -125,7 +125,7 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
 
 @cache
 def english_function_words() -> frozenset[str]:
-    """The English function words."""
+    """Return the English function words."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return (frozenset(ENGLISH_STOP_WORDS) | MORE_ENGLISH) - ENGLISH_CONTENT_WORDS
@@ -133,9 +133,9 @@ def english_function_words() -> frozenset[str]:
 
 @cache
 def markers() -> Mapping[str, frozenset[str]]:
-    """The function words by which each language is known: those that are no function words of another.
+    """Return the function words that identify each language: those of no other language in the lists.
 
-    English words of other meanings are left out as well: "die", "man" and "war" do not make a text German.
+    Words that are also English are left out as well: "die", "man" and "war" do not make a text German.
     """
     lists = Counter(word for words in OTHER_LANGUAGES.values() for word in words)
     english = english_function_words() | ALSO_ENGLISH
@@ -146,5 +146,5 @@ def markers() -> Mapping[str, frozenset[str]]:
 
 
 def is_english_function_word(word: str) -> bool:
-    """Whether ``word`` (in lower case) is a function word or a contraction of English."""
+    """Return whether ``word`` (in lower case) is a function word or a contraction of English."""
     return word in english_function_words() or CONTRACTION.search(word) is not None

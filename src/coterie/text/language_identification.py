@@ -1,4 +1,4 @@
-"""Which language a text is in, by its function words; and which clusters are languages."""
+"""Identify the language of texts and clusters by function words, and clusterings that only separate languages."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from numpy.typing import NDArray
 from coterie.text.function_words import OTHER_LANGUAGES, english_function_words
 
 WORD = re.compile(r"[^\W\d_]+")
-# From this share of the clusters' information on, the language is what parts them.
-SPLIT_FROM = 0.5
-# A language that fewer of the texts are in is no part of a split.
+# The share of the clusters' entropy that the language must explain: from a half on, they are mainly languages.
+LEAST_EXPLAINED_SHARE = 0.5
+# The share of the texts that a language must have: below it, chance hits of single function words are too frequent.
 LEAST_SHARE = 0.05
-# Texts of a cluster that are looked at to tell its language.
-LOOKED_AT = 200
+# Texts per cluster whose language is identified: enough for a majority, few enough for large clusters.
+TEXTS_PER_CLUSTER = 200
 
 
 def languages_of(texts: Sequence[str]) -> list[str]:
-    """The language of each text that has most of its function words; "" where there are none, or as many of two."""
-    known = {"english": english_function_words(), **OTHER_LANGUAGES}
+    """Return the language of which each text has most function words; "" for none, or a tie of two languages."""
+    function_words = {"english": english_function_words(), **OTHER_LANGUAGES}
     found = []
     for text in texts:
         words = WORD.findall(text.lower())
-        counts = sorted(((sum(word in each for word in words), name) for name, each in known.items()), reverse=True)
+        counts = sorted(
+            ((sum(word in each for word in words), name) for name, each in function_words.items()), reverse=True
+        )
         found.append(counts[0][1] if counts[0][0] > counts[1][0] else "")
     return found
 
 
 def language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str, ...]:
-    """The languages, the commonest first, where they are what parts the clusters; else nothing.
+    """Return the languages, most frequent first, if the clusters mainly separate languages; else nothing.
 
-    Told by how much of the clusters' entropy is information on the language, among texts whose language shows.
+    They do if the mutual information of cluster and language is at least half of the clusters' entropy, over the texts
+    whose language is identified.
     """
     names, languages, counts = np.unique(np.array(languages_of(texts)), return_inverse=True, return_counts=True)
     common = [i for i, name in enumerate(names) if name and counts[i] >= LEAST_SHARE * len(texts)]
@@ -48,16 +51,16 @@ def language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str
     expected = np.outer(by_cluster, by_language)
     information = (table[table > 0] * np.log(table[table > 0] / expected[table > 0])).sum()
     entropy = -(by_cluster[by_cluster > 0] * np.log(by_cluster[by_cluster > 0])).sum()
-    if entropy <= 0 or information / entropy < SPLIT_FROM:
+    if entropy <= 0 or information / entropy < LEAST_EXPLAINED_SHARE:
         return ()
     return tuple(str(names[i]) for i in sorted(common, key=lambda i: -counts[i]))
 
 
 def cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]) -> list[str | None]:
-    """Of each cluster (its rows of ``texts``) the language, where that sets it apart; else ``None``.
+    """Return the language of each cluster (its rows of ``texts``) if it differs from that of the run; else ``None``.
 
-    A cluster is set apart where most of its texts are in a language that is not the commonest of the run. Of large
-    clusters some texts are looked at, spread over their rows.
+    It differs if most of the cluster's texts are in a language that is not the most frequent one of the run. In large
+    clusters, the language of some texts is identified, spread over their rows.
 
     Examples
     --------
@@ -66,13 +69,13 @@ def cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]
     [None, 'german']
     """
     found: list[str | None] = []
-    spoken: dict[str, float] = {}
+    texts_per_language: dict[str, float] = {}
     for rows in members:
-        looked_at = rows[np.linspace(0, len(rows) - 1, min(len(rows), LOOKED_AT)).astype(np.int64)]
-        counts = Counter(filter(None, languages_of([texts[row] for row in looked_at])))
+        some = rows[np.linspace(0, len(rows) - 1, min(len(rows), TEXTS_PER_CLUSTER)).astype(np.int64)]
+        counts = Counter(filter(None, languages_of([texts[row] for row in some])))
         language, count = counts.most_common(1)[0] if counts else (None, 0)
-        found.append(language if 2 * count > len(looked_at) else None)
+        found.append(language if 2 * count > len(some) else None)
         for each, times in counts.items():
-            spoken[each] = spoken.get(each, 0.0) + times * len(rows) / len(looked_at)
-    usual = max(spoken, key=spoken.__getitem__, default=None)
-    return [None if language == usual else language for language in found]
+            texts_per_language[each] = texts_per_language.get(each, 0.0) + times * len(rows) / len(some)
+    most_frequent = max(texts_per_language, key=texts_per_language.__getitem__, default=None)
+    return [None if language == most_frequent else language for language in found]

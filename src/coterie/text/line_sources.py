@@ -1,4 +1,4 @@
-"""Files that are read line by line: plain text and JSON lines, and the checked lines under all of them."""
+"""Plain text and JSON lines files, and the checked lines that all line-based formats are read from."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from coterie.errors import InputError
 from coterie.text.corpus import short_repr, type_name
 from coterie.text.source import Batch, Column, Source, listed
 
+# Byte order marks at the start of a file.
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-# Bytes decoded at a time.
+# Bytes decoded at a time: 64 KiB, enough for speed, few enough for memory.
 _BLOCK_BYTES = 2**16
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, decompressed if its name ends in .gz, with reading problems as input errors."""
+    """Open the file's bytes, decompressed if its name ends in .gz; raise reading problems as input errors."""
     try:
         compressed = path.suffix.lower() == ".gz"
         with cast("IO[bytes]", gzip.open(path)) if compressed else path.open("rb") as stream:
@@ -37,7 +38,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def checked_lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file with their ends, as they are; only a line feed ends a line."""
+    """Yield the lines of a UTF-8 file with their ends, unchanged; only a line feed ends a line."""
     where = "byte {} after decompression" if path.suffix.lower() == ".gz" else "byte {}"
     offset, number = 0, 1
     with _opened(path) as stream:
@@ -50,7 +51,7 @@ def checked_lines(path: Path) -> Iterator[str]:
             start = offset + len(block) - len(content)
             lines = _decoded(content)
             if lines is None:
-                # Line by line, to give the good ones and to name the line and the byte of the bad one.
+                # Line by line, to yield the valid ones and to name the line and the byte of the invalid one.
                 yield from _decoded_one_by_one(content, path, number, start, where)
                 raise AssertionError("a block that cannot be decoded has lines that can")
             yield from lines
@@ -59,7 +60,7 @@ def checked_lines(path: Path) -> Iterator[str]:
 
 
 def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """The bytes of a file in blocks that end with a line, the last one as the file does."""
+    """Yield the bytes of a file in blocks of whole lines."""
     rest: list[bytes] = []
     while block := stream.read(_BLOCK_BYTES):
         end = block.rfind(b"\n") + 1
@@ -72,14 +73,14 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decoded(block: bytes) -> list[str] | None:
-    """The lines of a block with their ends; ``None`` where something is wrong with one of them."""
+    """Return the lines of a block with their ends; ``None`` where a line is invalid."""
     if b"\0" in block:
         return None
     try:
         text = block.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    # Not splitlines(): it also splits where nobody ends a line.
+    # Not splitlines(): it also splits at characters such as U+2028.
     return StringIO(text, newline="\n").readlines()
 
 
@@ -102,7 +103,7 @@ def _decoded_one_by_one(block: bytes, path: Path, number: int, start: int, where
 
 @dataclass(frozen=True)
 class PlainTextSource(Source):
-    """One text a line, in a column called ``text``; a blank line is an empty text."""
+    """One text per line, in a column called ``text``; a blank line is an empty text."""
 
     path: Path
 
@@ -120,9 +121,9 @@ class PlainTextSource(Source):
 
 @dataclass(frozen=True)
 class JsonLinesSource(Source):
-    """One JSON object a line; blank lines are passed over.
+    """One JSON object per line; blank lines are skipped.
 
-    Objects may differ in their keys: the columns are all keys met in the file.
+    Objects may differ in their keys: the columns are all keys in the file.
     """
 
     path: Path
@@ -159,7 +160,7 @@ class JsonLinesSource(Source):
             yield Batch(cells, [line for _, line, _ in chunk])
 
     def _rows(self) -> Iterator[tuple[int, int, dict[str, object]]]:
-        """Row number, line number and object, in order."""
+        """Yield row number, line number and object, in order."""
         number = 0
         for line, content in enumerate(checked_lines(self.path), start=1):
             if content.isspace():
@@ -179,7 +180,7 @@ class JsonLinesSource(Source):
         if not isinstance(row, dict):
             raise InputError(
                 f"{where}: expected a JSON object, received {type_name(row)} {short_repr(row)}: write "
-                'one object a line, {"text": "..."}'
+                'one object per line, {"text": "..."}'
             )
         return row
 
@@ -188,7 +189,7 @@ _decoder = json.JSONDecoder()
 
 
 def _fast_object(content: str) -> dict[str, object] | None:
-    """The object of a line that holds nothing else; ``None`` where a line needs a closer look."""
+    """Return the object of a line that holds nothing else; ``None`` where the slower parser must decide."""
     if not content.startswith("{"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""From a file or a table to a :class:`~coterie.text.corpus.Corpus`, at once or in chunks."""
+"""Read a file or a table into a :class:`~coterie.text.corpus.Corpus`, at once or in chunks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _READERS: dict[str, Callable[[Path], Source]] = {
     ".txt": lambda path: PlainTextSource(str(path), path),
     ".parquet": lambda path: ParquetSource(str(path), path),
 }
-_WITHOUT_GZIP = frozenset({".parquet"})  # Parquet compresses inside the file
+# Parquet is compressed inside the file.
+_WITHOUT_GZIP = frozenset({".parquet"})
 _KNOWN_ENDINGS = ", ".join(ending if ending in _WITHOUT_GZIP else f"{ending}, {ending}.gz" for ending in _READERS)
+# Rows read at a time: enough for speed, few enough for memory.
 _BATCH_ROWS = 10_000
 
 
@@ -83,7 +85,7 @@ def iter_corpus(
 
 
 def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[object]]:
-    """Whole columns of a file, of any type, by name; for labels and ids rather than texts."""
+    """Return whole columns of a file by name, of any type: labels and ids, say, rather than texts."""
     source = _file_source(path)
     known = [column.name for column in source.columns(names)]
     for name in names:
@@ -96,7 +98,7 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[objec
 
 
 def column_names(path: str | Path) -> list[str]:
-    """The names of a file's columns (of its first rows, where rows can differ)."""
+    """Return the names of a file's columns (of its first rows, where rows can differ)."""
     return [column.name for column in _file_source(path).columns(())]
 
 
@@ -107,7 +109,7 @@ def _file_source(given: str | Path) -> Source:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{given}: no such file") from None
     except (OSError, ValueError, RuntimeError) as error:
-        # No permission, or no file name at all: too long, with a NUL, an unknown ~user.
+        # No permission, or not a valid file name: too long, with a NUL, an unknown ~user.
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"{short_repr(str(given))} cannot be read as a file ({reason})") from None
     if stat.S_ISDIR(mode):

@@ -1,4 +1,4 @@
-"""Learning on a sample: which texts are drawn, and the way back to all rows."""
+"""Draw a sample of a corpus to learn on, and return from its texts to all rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.text.corpus import Corpus
 
+# Distinct texts below which clusters were seen to change with the seed.
 FEW_TEXTS = 1_000
 
 
@@ -21,11 +22,11 @@ class Sample:
     Attributes
     ----------
     whole:
-        The corpus that was drawn from.
+        The corpus that the sample was drawn from.
     corpus:
-        The rows of the drawn texts: their repeats come along, so a text keeps its weight.
+        All rows of the drawn texts: a repeated text keeps its weight.
     drawn, others:
-        Places of the drawn texts in ``whole.distinct``, rising, and of those left out.
+        Places in ``whole.distinct`` of the drawn texts and of the others, rising.
     """
 
     whole: Corpus
@@ -33,32 +34,32 @@ class Sample:
     drawn: NDArray[np.int64]
     others: NDArray[np.int64]
 
-    def remarks(self) -> Iterator[str]:
-        """What a user should know about the texts that are learned on."""
+    def notes(self) -> Iterator[str]:
+        """Yield what a user should know about the sample."""
         n_texts, n_all = len(self.drawn), len(self.whole.distinct)
         if n_texts < n_all:
             yield f"learned on a sample of {n_texts:,} of {n_all:,} distinct texts; the others were assigned afterwards"
             if self.corpus.counts.sum() < self.whole.counts[self.drawn].sum():
-                yield f"repeats in the sample were thinned out to {len(self.corpus):,} rows, all that can be held"
+                yield f"repeats in the sample were left out: {len(self.corpus):,} rows are all the method can hold"
         if n_texts < FEW_TEXTS:
-            yield f"with fewer than {FEW_TEXTS:,} distinct texts clusters can change with the seed: compare two"
+            yield f"with fewer than {FEW_TEXTS:,} distinct texts, clusters can change with the seed: compare two seeds"
 
     def rows_of(self, vectors: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
-        """Of vectors of all distinct texts those of the drawn ones."""
+        """Return the vectors of the drawn texts, from one vector per distinct text of the whole corpus."""
         return vectors[self.drawn] if vectors is not None and len(self.others) else vectors
 
     def spread(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
-        """One value a drawn text over the rows of the whole corpus; rows of other texts get ``fill``."""
+        """Return one value per row of the whole corpus from one per drawn text; rows of other texts get ``fill``."""
         every = np.full(len(self.whole.distinct), fill, dtype=values.dtype)
         every[self.drawn] = values
         return self.whole.expand(every, fill)
 
 
 def learned_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For every row of ``corpus`` the place of its text among those that were learned on; -1 where it was not.
+    """Return the place of each row's text among those that were learned on; -1 for other texts.
 
-    ``initial_labels`` are a trained method's, which has a start for the rows it learned on and -1 for the others. Its
-    snapshots hold the learned texts, in this order.
+    ``initial_labels`` are those of a trained method: the labels before training of the rows it learned on, -1 for the
+    others. Its snapshots hold the texts it learned on, in this order.
     """
     learned_on = initial_labels >= 0
     places = np.full(len(corpus), -1, dtype=np.int64)
@@ -67,24 +68,24 @@ def learned_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray
 
 
 def by_row(labels: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Labels of learned texts over the rows that ``places`` names, see :func:`learned_places`; -1 for the others."""
+    """Return one label per row from one per learned text; -1 where ``places`` (:func:`learned_places`) is -1."""
     return np.where(places >= 0, labels[np.maximum(places, 0)], -1)
 
 
-def everything(corpus: Corpus) -> Sample:
-    """The sample that leaves nothing out."""
+def whole_sample(corpus: Corpus) -> Sample:
+    """Return the sample that holds all texts."""
     return Sample(corpus, corpus, np.arange(len(corpus.distinct)), np.zeros(0, dtype=np.int64))
 
 
 def draw_sample(corpus: Corpus, size: int | None, seed: int, most_rows: int | None = None) -> Sample:
-    """``size`` of the distinct texts, each as likely as any other; all where there are no more, or without a size.
+    """Draw ``size`` of the distinct texts, all with equal probability; all of them if there are no more, or no size.
 
-    With ``most_rows``, for methods that hold every row, repeats are left out evenly until so many rows remain; each
-    text keeps one row at least.
+    With ``most_rows``, for methods that hold every row in memory, repeats are left out evenly until so many rows
+    remain; each text keeps at least one row.
     """
     n_texts = len(corpus.distinct)
     if size is None or n_texts <= size:
-        return everything(corpus)
+        return whole_sample(corpus)
     is_drawn = np.zeros(n_texts, dtype=bool)
     is_drawn[np.random.default_rng(seed).choice(n_texts, size, replace=False)] = True
     index = corpus.distinct_index
@@ -97,7 +98,7 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int, most_rows: int | No
 
 
 def _thinned(rows: NDArray[np.int64], texts: NDArray[np.int64], n_texts: int, most_rows: int) -> NDArray[np.int64]:
-    """The first rows of each text, in proportion to how many it has, ``most_rows`` in all where that is possible."""
+    """Return the first rows of each text, in proportion to its number of rows: ``most_rows`` in all, if possible."""
     order = np.argsort(texts, kind="stable")
     _, begins, counts = np.unique(texts[order], return_index=True, return_counts=True)
     share = max(0, most_rows - n_texts) / (len(rows) - n_texts)

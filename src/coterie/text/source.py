@@ -1,4 +1,4 @@
-"""What every source of rows offers, and how its text, id and kept columns are chosen."""
+"""The interface of every source of rows, and the choice of its text, id and kept columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coterie.errors import InputError
 
 @dataclass(frozen=True)
 class Column:
-    """A column's name and whether it holds strings (None: the format does not say)."""
+    """A column's name, and whether it holds strings (None: the format does not define it)."""
 
     name: str
     holds_text: bool | None = None
@@ -20,7 +20,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows, by column; ``lines`` says on which line of the file each begins, where there are lines."""
+    """Some rows, by column; ``lines`` has the line of the file on which each begins, for files with lines."""
 
     cells: Mapping[str, Sequence[object]]
     lines: Sequence[int] | None = None
@@ -28,18 +28,20 @@ class Batch:
 
 @dataclass(frozen=True)
 class Source(ABC):
-    """Rows from one place, read in batches; ``name`` is how error messages call it."""
+    """A source of rows, read in batches; ``name`` is its name in error messages."""
 
     name: str
 
     @abstractmethod
     def columns(self, sought: Collection[str] | None) -> list[Column]:
-        """The columns in order. A source that has to search may stop once it has met all ``sought`` names;
-        None asks for every column."""
+        """Return the columns in order.
+
+        A source that has to search may stop once it has found all ``sought`` names; None requests every column.
+        """
 
     @abstractmethod
     def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
-        """Batches of at most ``size`` rows with the columns ``names``.
+        """Yield batches of at most ``size`` rows with the columns ``names``.
 
         Where rows can differ in their columns, a missing cell is null if its column is ``optional`` and an
         error if not. No batch is empty.
@@ -48,7 +50,7 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which columns of a source become texts, ids and kept columns."""
+    """The columns of a source that become texts, ids and kept columns."""
 
     text: str
     id: str | None
@@ -56,20 +58,20 @@ class ColumnChoice:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every column to read, once."""
+        """Every column to read, each once."""
         named = (self.text, *(() if self.id is None else (self.id,)), *self.kept)
         return tuple(dict.fromkeys(named))
 
     @property
     def optional(self) -> frozenset[str]:
-        """Columns whose cell a row may leave out."""
+        """The columns whose cell a row may leave out."""
         return frozenset(self.kept) - {self.text, self.id}
 
 
 def choose_columns(
     source: Source, text_column: str | None, id_column: str | None, keep_columns: str | Collection[str]
 ) -> ColumnChoice:
-    """Settle the columns, or say which are there and which parameter to give."""
+    """Choose the columns; raise with the columns of the source and the parameter to give if one is missing."""
     keep_all = keep_columns == "all"
     kept = (keep_columns,) if isinstance(keep_columns, str) else tuple(keep_columns)
     sought = [text_column or "text", *((id_column,) if id_column is not None else ()), *kept]
@@ -111,7 +113,7 @@ def _require_unique(source: Source, names: list[str]) -> None:
 
 
 def require_column(source: Source, names: list[str], name: str, parameter: str) -> None:
-    """Raise unless ``name`` is there, with what is."""
+    """Raise with the columns of the source unless ``name`` is one of them."""
     if name in names:
         return
     close = difflib.get_close_matches(str(name), names, n=1) or [
@@ -122,7 +124,7 @@ def require_column(source: Source, names: list[str], name: str, parameter: str) 
 
 
 def listed(names: Sequence[str], limit: int = 20) -> str:
-    """Names for a message, a long list cut."""
+    """Return names for a message; a long list is cut."""
     if not names:
         return "none"
     more = f" and {len(names) - limit} more" if len(names) > limit else ""

@@ -1,4 +1,4 @@
-"""Tables with typed columns: Parquet files, Arrow tables, data frames, and data sets of ``datasets``."""
+"""Sources with typed columns: Parquet files, Arrow tables, data frames, and data sets of ``datasets``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.text.source import Batch, Column, Source
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """A Parquet file, of which only the wanted columns are read."""
+    """A Parquet file, of which only the requested columns are read."""
 
     path: Path
 
@@ -63,7 +63,7 @@ class ArrowTableSource(Source):
 
 @dataclass(frozen=True)
 class FrameSource(Source):
-    """A pandas, polars or other eager data frame, seen through narwhals."""
+    """A pandas, polars or other eager data frame, read through narwhals."""
 
     frame: Any
 
@@ -85,7 +85,7 @@ class FrameSource(Source):
 
 
 def table_source(value: object) -> Source | None:
-    """The source for a table in memory, or None if ``value`` is no table."""
+    """Return the source for a table in memory, or None if ``value`` is not a table."""
     package = type(value).__module__.partition(".")[0]
     if package == "datasets":
         return _hub_dataset_source(value)
@@ -110,7 +110,7 @@ def table_source(value: object) -> Source | None:
 
 
 def _hub_dataset_source(value: Any) -> Source | None:
-    """``datasets`` is looked at by name: reading from it must not need it."""
+    """Return the source for a data set of ``datasets``, recognised by name so that ``datasets`` is not imported."""
     kind = type(value).__name__
     if kind == "Dataset":
         # with_format, not .data: a selected or shuffled data set keeps its rows apart in an index.
@@ -118,7 +118,7 @@ def _hub_dataset_source(value: Any) -> Source | None:
     if kind.endswith("DatasetDict"):
         raise InputError(f"received a {kind} of several splits: pass one of them, such as dataset['train']")
     if kind == "IterableDataset":
-        raise InputError("received an IterableDataset, which is not at hand as a whole: pass a Dataset")
+        raise InputError("received an IterableDataset, which is not in memory as a whole: pass a Dataset")
     return None
 
 
@@ -135,7 +135,7 @@ def _arrow_columns(schema: Any) -> list[Column]:
 
 
 def _cells(source: Source, part: Any, name: str, rows_before: int) -> list[object]:
-    """A column of an Arrow table or record batch as Python objects."""
+    """Return a column of an Arrow table or record batch as Python objects."""
     column = part.column(name)
     try:
         return list(column.to_pylist())

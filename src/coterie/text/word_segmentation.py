@@ -1,15 +1,15 @@
-"""Words of a text, also where no spaces stand between them, and the way back to a natural text.
+"""Split a text into words, also in scripts written without spaces, and join words to a natural text again.
 
-White space separates words, with the punctuation that clings to them. Chinese, Japanese, Thai, Lao, Khmer and
-Burmese write without spaces; there a word stands for the smallest unit that can be told without a dictionary:
+White space separates words; punctuation stays with its word. Chinese, Japanese, Thai, Lao, Khmer and Burmese are
+written without spaces; there, a word is the smallest unit that can be found without a dictionary:
 
 - Han: one character;
-- Hiragana: up to three sounds; Katakana: a run, mostly a foreign word;
+- Hiragana: up to three characters; Katakana: a run, mostly a foreign word;
 - Thai and Lao: a consonant with its vowels and tones, and a closing consonant;
-- Khmer and Burmese: a syllable with everything stacked on it.
+- Khmer and Burmese: a syllable with its stacked consonants and marks.
 
-No mark is ever parted from its base. A dictionary (jieba, PyThaiNLP) would find truer words; it is left out so that
-the same seed gives the same texts on every machine, whatever is installed there.
+A combining mark is never separated from its base. A dictionary (jieba, PyThaiNLP) would find better words; none is
+used, so that the same seed gives the same texts on every machine, whatever is installed there.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _UNITS = "|".join(
 _OPENING = "([{‘“«‹（［｛「『【〔〈《〖"
 _PUNCTUATION = rf"[^\w\s{_WITHOUT_SPACES}]"
 _CLOSING = rf"[^\w\s{_WITHOUT_SPACES}{re.escape(_OPENING)}]"
-# Punctuation clings to the unit before it, opening brackets to the one after.
+# Punctuation belongs to the unit before it, an opening bracket to the one after.
 _UNIT = re.compile(rf"{_PUNCTUATION}*(?:{_UNITS}){_CLOSING}*|\S+")
 _ANY_WITHOUT_SPACES = re.compile(f"[{_WITHOUT_SPACES}]")
 _WHITE_SPACE = re.compile(r"\s+")
@@ -81,20 +81,20 @@ _WHITE_SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class SplitText:
-    """The words of a text and what stood around them.
+    """The words of a text and the white space around them.
 
     Attributes
     ----------
-    words: in their order.
-    gaps: one more than words: the white space before the first, between each two (``""`` where two words touch, as
-        in Chinese), after the last. Gaps and words in turn are the text.
+    words: the words in order.
+    gaps: one more than words: the white space before the first word, between each two (``""`` where two words touch,
+        as in Chinese), and after the last. Gaps and words in turn are the text.
     """
 
     words: tuple[str, ...]
     gaps: tuple[str, ...]
 
     def replaced(self, words: Sequence[str]) -> str:
-        """The text with other words in the places of its own."""
+        """Return the text with ``words`` in the places of its own."""
         gaps = self.gaps
         if "" in gaps[1:-1]:
             inner = [_gap(gap, *pair) for gap, pair in zip(gaps[1:-1], pairwise(words), strict=True)]
@@ -102,7 +102,7 @@ class SplitText:
         return "".join(chain.from_iterable(zip(gaps, (*words, ""), strict=True)))
 
     def kept(self, places: Sequence[int]) -> str:
-        """The words at ``places`` (rising) alone, one space where there was white space between two of them."""
+        """Return the words at ``places`` (rising) alone, one space where white space was between two of them."""
         words = [self.words[place] for place in places]
         if "" not in self.gaps[1:-1]:
             return " ".join(words)
@@ -113,9 +113,9 @@ class SplitText:
         return "".join(parts)
 
     def inserted(self, additions: Sequence[tuple[int, str]]) -> str:
-        """The text with words added: ``(2, "word")`` puts one before the word at place 2, the last place after all.
+        """Return the text with words added: ``(2, "word")`` adds one before the word at place 2.
 
-        Words added at one place stand in the order given.
+        The place after the last word adds one at the end. Words added at one place keep their order.
         """
         at: dict[int, list[str]] = {}
         for place, word in additions:
@@ -134,7 +134,7 @@ class SplitText:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of ``text``.
+    """Return the words of ``text``.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def split_words(text: str) -> list[str]:
 
 
 def split_text(text: str) -> SplitText:
-    """The words of ``text`` with the gaps around them."""
+    """Return the words of ``text`` with the gaps around them."""
     chunks = text.split()
     if not chunks:
         return SplitText((), (text,))
@@ -172,7 +172,7 @@ def split_text(text: str) -> SplitText:
 def _units(chunk: str) -> list[str]:
     units: list[str] = []
     for unit in _UNIT.findall(chunk):
-        # A mark on a base of another script is misspelt, but still stands on it.
+        # A mark on a base of another script is a misspelling, but still belongs to it.
         if units and unicodedata.category(unit[0])[0] == "M":
             units[-1] += unit
         else:
@@ -181,10 +181,10 @@ def _units(chunk: str) -> list[str]:
 
 
 def has_no_spaces(word: str) -> bool:
-    """Whether ``word`` holds a character of a script that is written without spaces."""
+    """Return whether ``word`` holds a character of a script that is written without spaces."""
     return not word.isascii() and _ANY_WITHOUT_SPACES.search(word) is not None
 
 
 def _gap(gap: str, before: str, after: str) -> str:
-    """Words of scripts with spaces never touch; others may."""
+    """Return the gap, or a space where two words of scripts with spaces would touch."""
     return gap or ("" if has_no_spaces(before) or has_no_spaces(after) else " ")

@@ -18,10 +18,9 @@ from coterie.text.augmentation.composition import Composition
 from coterie.text.augmentation.eda import EDA
 from coterie.text.augmentation.random_insertion import RandomInsertion
 from coterie.text.augmentation.random_swap import RandomSwap
-from coterie.text.augmentation.stop_words import STOP_WORDS
 from coterie.text.augmentation.synonyms import Synonyms
 from coterie.text.augmentation.word_deletion import WordDeletion
-from coterie.text.augmentation.wordnet import synonyms_of
+from coterie.text.augmentation.wordnet import STOP_WORDS, synonyms_of
 from coterie.text.word_segmentation import split_words
 
 RULES: list[Augmenter] = [

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from coterie.text.augmentation import wordnet
-from coterie.text.augmentation.stop_words import STOP_WORDS
-from coterie.text.augmentation.wordnet import TABLE, look_up, synonyms_of
+from coterie.text.augmentation.wordnet import STOP_WORDS, TABLE, look_up, synonyms_of
 
 ROOT = Path(__file__).parents[3]
 WORDNET_FILES = Path("/usr/share/wordnet")  # where Debian's package wordnet-base puts them
@@ -151,4 +150,4 @@ def test_a_word_with_what_clings_to_it() -> None:
     entry = look_up("“Error's”,")
     assert entry is not None
     assert (entry.before, entry.core, entry.after) == ("“", "Error", "'s”,")
-    assert entry.dressed("computer error") == "“Computer error's”,"
+    assert entry.in_place("computer error") == "“Computer error's”,"

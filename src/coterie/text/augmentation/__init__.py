@@ -1,1 +1,1 @@
-"""Other wordings of a text by rule, one augmenter a file, seeded; their table, their grammar and their cache."""
+"""Augment texts by rules: one augmenter per file, their registry and specification syntax, a cache and a preview."""

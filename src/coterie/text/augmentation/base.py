@@ -1,4 +1,4 @@
-"""What an augmenter is, and whether one did anything."""
+"""The interface of an augmenter, and the check that it changed texts."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ import numpy as np
 
 from coterie.errors import InputError
 
-# An array of draws costs about as much as this many single ones.
+# Numbers up to which single calls of the generator are faster than one call for an array.
 SINGLE_DRAWS = 4
 
 
 @dataclass(frozen=True)
 class Augmenter(ABC):
-    """Makes another wording of each text; the generator alone decides which.
+    """Change the wording of texts at random; only the generator decides how.
 
-    A text without words (empty, or white space alone) stays as it is.
+    A text without words (empty, or only white space) is left unchanged.
 
     Attributes
     ----------
-    slow: whether making texts takes a language model, so that they are made once and kept, not every epoch.
+    slow: whether it runs a language model, so that texts are augmented once and cached, not in every epoch.
     """
 
     slow: ClassVar[bool] = False
 
     @abstractmethod
     def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
-        """One new text for each of ``texts``, in their order."""
+        """Return one augmented text per text, in the same order."""
 
     def check(self) -> None:
-        """Raise for a setting that cannot work. ``augment`` does so by itself; this is for asking before."""
+        """Raise for a setting that is not allowed. ``augment`` calls it; call it yourself to check earlier."""
         return  # not every augmenter has settings
 
     def describe(self) -> str:
-        """The augmenter with all that decides what it makes; the same words mean the same texts."""
+        """Return the name and all settings; equal descriptions make equal texts for equal seeds."""
         values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
         return f"{type(self).__name__}({values})"
 
 
 def words_to_change(share: float, n_words: int) -> int:
-    """How many words a share of a text is: at least one of a text that has any."""
-    # The small number keeps 0.1 of 30 words at three, where the product of the floats may fall short of it.
+    """Return how many words a share of a text is: at least one if it has any."""
+    # The small number keeps 0.1 of 30 words at three, where rounding can make the product of floats slightly less.
     return min(n_words, max(1, int(share * n_words + 1e-9)))
 
 
 def draw_below(bound: int, n: int, generator: np.random.Generator) -> list[int]:
-    """What ``generator.integers(bound, size=n).tolist()`` gives; single draws are quicker while there are few."""
+    """Return ``generator.integers(bound, size=n).tolist()``, by single calls while they are faster."""
     if n > SINGLE_DRAWS:
         return generator.integers(bound, size=n).tolist()
     return [int(generator.integers(bound)) for _ in range(n)]
 
 
 def unchanged_share(texts: Sequence[str], augmented: Sequence[str]) -> float:
-    """The share of texts that came back as they were, among those that have words; 0 if none has."""
+    """Return the share of texts left unchanged, among those that have words; 0 if none has."""
     pairs = [(text, other) for text, other in zip(texts, augmented, strict=True) if text.strip()]
     return sum(text == other for text, other in pairs) / len(pairs) if pairs else 0.0
 
 
 def check_changes(name: str, texts: Sequence[str], augmented: Sequence[str]) -> None:
-    """Raise if the augmenter ``name`` changed no text at all: two equal views teach nothing."""
+    """Raise if the augmenter ``name`` changed no text at all: contrastive learning needs two different views."""
     if any(text.strip() for text in texts) and unchanged_share(texts, augmented) == 1:
         raise InputError(
             f"the augmenter {name} changed no text (of {len(texts):,}): choose another that suits the language "

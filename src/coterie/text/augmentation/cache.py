@@ -1,4 +1,4 @@
-"""Augmented texts kept on disk, for augmenters that take long."""
+"""Cache augmented texts on disk, for augmenters that run a language model."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ logger = logging.getLogger(__name__)
 def augment_cached(
     augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
 ) -> list[str]:
-    """The same as ``augmenter.augment(texts, np.random.default_rng(seed))``, made once and then read from disk.
+    """Return ``augmenter.augment(texts, np.random.default_rng(seed))``, made once and then read from disk.
 
-    Another text, setting, seed or version of Coterie makes them anew. A damaged file is replaced; where nothing can
-    be written, nothing is kept.
+    A change of a text, a setting, the seed or the version of Coterie makes them again. A damaged file is replaced;
+    where nothing can be written, nothing is cached.
 
     Parameters
     ----------
     augmenter, texts: as for ``augment``.
     seed: a whole number of 0 or more, or several, as numpy's ``default_rng`` takes them.
-    folder: where to keep them; :func:`cache_folder` if not given.
+    folder: the folder of the cache; :func:`cache_folder` if not given.
     """
     path = cache_file(augmenter, texts, seed, folder)
     kept = _read(path, len(texts))
@@ -43,38 +43,38 @@ def augment_cached(
     try:
         _write(path, augmenter, made)
     except OSError as error:
-        logger.info("augmented texts are not kept: %s", error)
+        logger.info("augmented texts are not cached: %s", error)
     return made
 
 
 def cache_file(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None) -> Path:
-    """Where :func:`augment_cached` keeps what it makes of these."""
+    """Return the file in which :func:`augment_cached` stores what it makes of these."""
     return (cache_folder() if folder is None else folder) / f"{_key(augmenter, texts, seed)}.jsonl.gz"
 
 
 def is_cached(
     augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
 ) -> bool:
-    """Whether :func:`augment_cached` would read rather than make."""
+    """Return whether :func:`augment_cached` would read from disk."""
     return _read(cache_file(augmenter, texts, seed, folder), len(texts)) is not None
 
 
 def cache_folder() -> Path:
-    """The folder that augmented texts are kept in; ``$COTERIE_CACHE`` moves it."""
+    """Return the folder of the cache; ``$COTERIE_CACHE`` overrides it."""
     return user_cache() / "augmentations"
 
 
 def _key(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int]) -> str:
     seeds = [int(seed)] if isinstance(seed, (int, np.integer)) else [int(part) for part in seed]
     digest = hashlib.sha256()
-    # A line each, as JSON, so that no two lists of texts run together into the same bytes.
+    # One line of JSON each, so that no two lists of texts give the same bytes.
     for part in ([__version__, augmenter.describe(), seeds], *texts):
         digest.update(json.dumps(part).encode("ascii") + b"\n")
     return digest.hexdigest()
 
 
 def _read(path: Path, n_texts: int) -> list[str] | None:
-    """The texts of a cache file; None if there is none, or it is not one."""
+    """Return the texts of a cache file; None if it is missing or not valid."""
     try:
         lines = gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
         entries = [json.loads(line) for line in lines[1:-1]]
@@ -86,7 +86,7 @@ def _read(path: Path, n_texts: int) -> list[str] | None:
 
 
 def _write(path: Path, augmenter: Augmenter, texts: Sequence[str]) -> None:
-    """A line that says what made the texts, then a text a line."""
+    """Write a line that names the augmenter, then one line per text."""
     lines = [json.dumps({"augmenter": augmenter.describe(), "texts": len(texts)}), *map(json.dumps, texts)]
     with whole_file(path) as stream:
         assert isinstance(stream, io.TextIOWrapper)

@@ -1,4 +1,4 @@
-"""Views by misspelling words."""
+"""Misspell words by one character."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from coterie.text.augmentation.base import Augmenter, words_to_change
 from coterie.text.augmentation.eda import check_operations
 from coterie.text.word_segmentation import has_no_spaces, split_text
 
+# What can happen to a character.
 OPERATIONS = ("substitute", "delete", "insert", "swap")
+# Zero-width non-joiner and joiner: they join the characters beside them into one.
 _JOINERS = frozenset("\u200c\u200d")
 
 
 @dataclass(frozen=True)
 class CharSwap(Augmenter):
-    """Change one character in each of ``ratio`` of the words, at least in one.
+    """Change one character in a share of ``ratio`` of the words, at least in one.
 
-    A character is a letter with the marks on it. New letters are a to z in words of Latin letters, with the case of
-    their neighbour; in other scripts they are drawn from those of the same script in the same text. Digits and
-    punctuation stay. A word of one letter is neither deleted nor replaced: it only gets a second one (but a character
-    of a script without spaces may be replaced: there words have no borders). A text without letters stays as it is.
+    A character is a letter with its combining marks. In words of Latin letters, new letters are a to z, in the case of
+    the letter beside them; in other scripts, they are drawn from the letters of the same script in the same text.
+    Digits and punctuation are never changed. A word of one letter is neither deleted nor replaced, it only gets a
+    second letter (a character of a script without spaces may be replaced: such scripts have no word borders). A text
+    without letters is left unchanged.
 
     Parameters
     ----------
-    ratio: between 0 and 1.
-    operations: which of ``substitute``, ``delete``, ``insert`` and ``swap`` (two neighbours) to draw from.
+    ratio: share of the words to change, between 0 and 1.
+    operations: the operations to draw from: ``substitute``, ``delete``, ``insert`` and ``swap`` (two neighbours).
     """
 
     ratio: float = 0.1
@@ -60,7 +63,7 @@ class CharSwap(Augmenter):
         return split.replaced(words)
 
     def _other(self, word: str, letters_of_text: _Letters, generator: np.random.Generator) -> str | None:
-        """The word with one character changed; None if no operation can change it."""
+        """Return the word with one character changed; None if no operation can change it."""
         characters = list(word) if word.isascii() else clusters(word)
         letters = [i for i, character in enumerate(characters) if character[0].isalpha()]
         if not letters:
@@ -87,14 +90,14 @@ class CharSwap(Augmenter):
 
 
 class _Letters:
-    """Where new letters come from."""
+    """The letters from which new ones are drawn for a text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._by_script: dict[str, list[str]] | None = None
 
     def draw(self, like: str, generator: np.random.Generator) -> str | None:
-        """Another letter of the script and case of ``like``; None if the text has no other."""
+        """Draw another letter of the script and case of ``like``; None if the text has no other."""
         if _script(like[0]) == "LATIN":
             pool = [letter for letter in string.ascii_lowercase if letter != like.lower()]
         else:
@@ -111,7 +114,7 @@ class _Letters:
 
 
 def clusters(text: str) -> list[str]:
-    """The characters of ``text``, each with the marks that stand on it."""
+    """Return the characters of ``text``, each with its combining marks."""
     found: list[str] = []
     for character in text:
         joined = found and (character in _JOINERS or found[-1][-1] == "\u200d")
@@ -124,5 +127,5 @@ def clusters(text: str) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def _script(character: str) -> str:
-    """The script of a letter, by the first word of its Unicode name: LATIN, CYRILLIC, CJK, THAI."""
+    """Return the script of a letter, the first word of its Unicode name: LATIN, CYRILLIC, CJK, THAI."""
     return unicodedata.name(character, "unknown").split()[0]

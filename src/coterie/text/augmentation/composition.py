@@ -1,4 +1,4 @@
-"""Augmenters one after another."""
+"""Apply several augmenters one after another."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from coterie.text.augmentation.base import Augmenter
 
 @dataclass(frozen=True, init=False)
 class Composition(Augmenter):
-    """Each augmenter works on what the one before it made.
+    """Apply each augmenter to the texts that the one before it made.
 
     Parameters
     ----------
-    augmenters: one or more, in their order.
+    augmenters: one or more, in the order in which they are applied.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Composition(Augmenter):
 
     def __init__(self, *augmenters: Augmenter) -> None:
         object.__setattr__(self, "augmenters", augmenters)
-        # One slow member makes the whole slow: this hides the class's own answer.
+        # One slow augmenter makes the whole slow: this attribute hides the one of the class.
         object.__setattr__(self, "slow", any(augmenter.slow for augmenter in augmenters))
 
     def check(self) -> None:

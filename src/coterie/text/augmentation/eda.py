@@ -1,4 +1,4 @@
-"""Easy data augmentation."""
+"""EDA: easy data augmentation."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from coterie.text.augmentation.synonyms import replace_by_synonyms
 from coterie.text.augmentation.word_deletion import delete_words
 from coterie.text.word_segmentation import SplitText, split_text
 
+# The four operations of the paper.
 OPERATIONS = ("synonyms", "insertion", "swap", "deletion")
 _Operation = Callable[[SplitText, int], str | None]
 
 
 @dataclass(frozen=True)
 class EDA(Augmenter):
-    """One of four operations, drawn for each text, on ``alpha`` of its words and at least one.
+    """Apply one of four operations, drawn for each text, to a share of ``alpha`` of its words, at least one.
 
     J. Wei and K. Zou, EDA: Easy Data Augmentation Techniques for Boosting Performance on Text Classification Tasks,
     EMNLP-IJCNLP 2019. Synonyms are those of WordNet, in English; stop words have none.
 
-    Differs from the paper: an operation that can change nothing (a word without synonyms, a single word) gives way to
-    another; deletion takes as many words as the others do, where the paper leaves out each with probability alpha,
-    which mostly leaves a short text as it is. A text of one word without a synonym stays as it is.
+    Differs from the paper: an operation that can change nothing (a word without synonyms, a single word) is replaced by
+    another; deletion removes as many words as the other operations change, where the paper removes each with
+    probability alpha, which mostly leaves a short text unchanged. A text of one word without a synonym stays unchanged.
 
     Parameters
     ----------
-    alpha: between 0 and 1.
-    operations: which of ``synonyms``, ``insertion``, ``swap`` and ``deletion`` to draw from.
-    candidates: how many of a word's synonyms, the commonest senses first, one is drawn from; None for all, as in the
+    alpha: share of the words to change, between 0 and 1.
+    operations: the operations to draw from: ``synonyms``, ``insertion``, ``swap`` and ``deletion``.
+    candidates: how many synonyms of a word, most frequent senses first, one is drawn from; None for all, as in the
         paper.
     """
 
@@ -73,7 +74,7 @@ class EDA(Augmenter):
 
 
 def check_operations(operations: Sequence[str], known: tuple[str, ...]) -> None:
-    """At least one operation, each known and named once."""
+    """Raise unless there is at least one operation, each of ``known`` and named once."""
     if not isinstance(operations, tuple) or not operations or len(set(operations)) < len(operations):
         raise SettingError(f"operations={operations!r} must be a tuple of some of {', '.join(known)}")
     for operation in operations:

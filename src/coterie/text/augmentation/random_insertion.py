@@ -1,4 +1,4 @@
-"""Views by putting in synonyms of the words that are there."""
+"""Insert synonyms of a text's own words."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from coterie.text.word_segmentation import SplitText
 
 @dataclass(frozen=True)
 class RandomInsertion(WithSynonyms):
-    """Put a synonym of one of the text's words in at a random place, at least once.
+    """Insert a synonym of one of the text's words at a random place, at least once.
 
-    This happens as many times as ``ratio`` of the number of words; English stop words are not taken. A text none of
-    whose words has a synonym (in another language, for one) stays as it is; a text of one word gets a second.
+    The number of insertions is ``ratio`` of the number of words; English stop words have no synonyms. A text without
+    any word that has a synonym (in another language, say) is left unchanged; a text of one word gets a second.
 
     Parameters
     ----------
-    ratio: between 0 and 1.
-    candidates: how many of a word's synonyms, the commonest senses first, one is drawn from; None for all.
+    ratio: insertions per word, between 0 and 1.
+    candidates: how many synonyms of a word, most frequent senses first, one is drawn from; None for all.
     """
 
     def _change(self, split: SplitText, n: int, generator: np.random.Generator) -> str | None:
@@ -30,7 +30,7 @@ class RandomInsertion(WithSynonyms):
 
 
 def insert_synonyms(split: SplitText, n: int, generator: np.random.Generator, candidates: int | None) -> str | None:
-    """The text with ``n`` synonyms put in; None if no word of it has any."""
+    """Return the text with ``n`` synonyms inserted; None if none of its words has any."""
     known = [entry for entry in map(look_up, split.words) if entry is not None]
     if not known:
         return None

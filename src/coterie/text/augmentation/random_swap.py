@@ -1,4 +1,4 @@
-"""Views by exchanging words."""
+"""Exchange words of a text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from coterie.text.word_segmentation import SplitText, split_text
 
 @dataclass(frozen=True)
 class RandomSwap(Augmenter):
-    """Exchange two words, as many times as ``ratio`` of the number of words, at least once.
+    """Exchange two words at random, as often as ``ratio`` of the number of words, at least once.
 
-    A text of one word, or of one word repeated, stays as it is. White space keeps its place.
+    A text of one word, or of one word repeated, is left unchanged. White space keeps its place.
 
     Parameters
     ----------
-    ratio: between 0 and 1.
+    ratio: exchanges per word, between 0 and 1.
     """
 
     ratio: float = 0.2
@@ -39,7 +39,7 @@ class RandomSwap(Augmenter):
 
 
 def swap_words(split: SplitText, n: int, generator: np.random.Generator) -> str | None:
-    """The text after ``n`` exchanges of two words; None if all its words are the same."""
+    """Return the text after ``n`` exchanges of two words; None if all its words are the same."""
     words = list(split.words)
     if len(set(words)) < 2:
         return None

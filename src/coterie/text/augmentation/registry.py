@@ -1,8 +1,8 @@
-"""The table of augmenters, and augmenters written as a line of text, as settings and the command line take them.
+"""The table of augmenters, and the syntax in which settings and the command line specify them.
 
-Listing the table imports none of them, so neither torch nor a model. ``eda`` is one with its defaults,
+Listing the table imports none of them, so neither torch nor a model. ``eda`` is an augmenter with its defaults,
 ``eda(alpha=0.2, operations=[swap, deletion])`` one with settings (values as in YAML),
-``contextual(top_k=20)+char_swap`` two in a row, and ``word_deletion | eda`` one for each of two views.
+``contextual(top_k=20)+char_swap`` applies two in turn, and ``word_deletion | eda`` uses one for each of two views.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from coterie.text.augmentation.composition import Composition
 
 _FORM = "write name, name(setting=value, ...), several joined by +, and the second view after |"
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\)\s*)?", flags=re.DOTALL)
+# Brackets inside which separators do not count.
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
-# The share of words is called otherwise where a paper has its own name for it.
+# The share of words has another name where a paper has its own symbol for it.
 _RATIO_NAMES = ("ratio", "alpha")
 
 
 @dataclass(frozen=True)
 class AugmenterInfo:
-    """An augmenter's row in every list.
+    """One augmenter in the table.
 
     Attributes
     ----------
+    name: how it is specified.
+    target: ``module:Class``.
     kind: ``rule`` or ``language model``.
+    summary: what it does, in a few words.
     """
 
     name: str
@@ -43,7 +47,7 @@ class AugmenterInfo:
         return self.target.split(":")[1]
 
     def load(self) -> type[Augmenter]:
-        """The class."""
+        """Import and return the class."""
         module, name = self.target.split(":")
         loaded: type[Augmenter] = getattr(importlib.import_module(module), name)
         return loaded
@@ -57,28 +61,26 @@ LANGUAGE_MODEL = "language model"
 
 AUGMENTERS: tuple[AugmenterInfo, ...] = (
     AugmenterInfo(
-        "word_deletion", "coterie.text.augmentation.word_deletion:WordDeletion", RULE, "leave out a share of the words"
+        "word_deletion", "coterie.text.augmentation.word_deletion:WordDeletion", RULE, "delete a share of the words"
     ),
-    AugmenterInfo(
-        "random_swap", "coterie.text.augmentation.random_swap:RandomSwap", RULE, "exchange words with each other"
-    ),
+    AugmenterInfo("random_swap", "coterie.text.augmentation.random_swap:RandomSwap", RULE, "exchange words"),
     AugmenterInfo(
         "random_insertion",
         "coterie.text.augmentation.random_insertion:RandomInsertion",
         RULE,
-        "put in synonyms of the text's words (English)",
+        "insert synonyms of the text's words (English)",
     ),
     AugmenterInfo(
         "synonyms",
         "coterie.text.augmentation.synonyms:Synonyms",
         RULE,
-        "put WordNet's synonyms in the place of words (English)",
+        "replace words by synonyms from WordNet (English)",
     ),
     AugmenterInfo(
         "eda",
         "coterie.text.augmentation.eda:EDA",
         RULE,
-        "one of synonyms, insertion, swap and deletion, drawn for each text",
+        "one of synonyms, insertion, swap and deletion, drawn at random for each text",
     ),
     AugmenterInfo(
         "char_swap",
@@ -90,32 +92,32 @@ AUGMENTERS: tuple[AugmenterInfo, ...] = (
         "contextual",
         "coterie.language.contextual:Contextual",
         LANGUAGE_MODEL,
-        "words that a masked language model puts in the place of others",
+        "replace words by those a masked language model predicts",
     ),
     AugmenterInfo(
         "contextual_insertion",
         "coterie.language.contextual:ContextualInsertion",
         LANGUAGE_MODEL,
-        "words that a masked language model puts in between",
+        "insert words that a masked language model predicts",
     ),
     AugmenterInfo(
         "back_translation",
         "coterie.language.back_translation:BackTranslation",
         LANGUAGE_MODEL,
-        "into another language and back",
+        "translate into another language and back",
     ),
 )
 
 
 def find_augmenter(name: str) -> AugmenterInfo:
-    """The augmenter called ``name``, or an error with the nearest names."""
+    """Return the augmenter called ``name``; raise with the nearest name if there is none."""
     for info in AUGMENTERS:
         if info.name == name:
             return info
     if name == "virtual":
         raise SettingError(
-            "'virtual' is the encoder's own dropout and no augmenter of texts: it is a setting of the method, "
-            "augmentation='virtual', and stands alone"
+            "'virtual' is the encoder's own dropout, not an augmenter of texts: it is a setting of the method, "
+            "augmentation='virtual', and cannot be combined"
         )
     names = [info.name for info in AUGMENTERS]
     close = difflib.get_close_matches(name, names, n=1)
@@ -124,12 +126,12 @@ def find_augmenter(name: str) -> AugmenterInfo:
 
 
 def parse_augmenter(spec: str, **defaults: Any) -> Augmenter:
-    """The augmenter that ``spec`` describes, for one view.
+    """Return the augmenter that ``spec`` describes, for one view.
 
     Parameters
     ----------
     spec: ``name``, ``name(setting=value, ...)``, or several of them joined by ``+``.
-    defaults: settings for those augmenters that have them and are not given them in ``spec``; None means no default.
+    defaults: values of settings that ``spec`` does not give, for augmenters that have them; None means no default.
         ``ratio`` stands for ``alpha`` in ``eda``.
 
     Examples
@@ -138,7 +140,7 @@ def parse_augmenter(spec: str, **defaults: Any) -> Augmenter:
     "WordDeletion(ratio=0.2)+CharSwap(ratio=0.3, operations=('substitute', 'delete', 'insert', 'swap'))"
     """
     if len(_parts(spec, "|", spec)) > 1:
-        raise SettingError(f"augmentation {spec!r} describes several views where one is wanted: leave out the |")
+        raise SettingError(f"augmentation {spec!r} describes several views where one is expected: leave out the |")
     parts = [_single(part, spec, defaults) for part in _parts(spec, "+", spec)]
     augmenter = parts[0] if len(parts) == 1 else Composition(*parts)
     augmenter.check()
@@ -146,9 +148,9 @@ def parse_augmenter(spec: str, **defaults: Any) -> Augmenter:
 
 
 def parse_views(spec: str, ratio: float | None = None, **defaults: Any) -> tuple[Augmenter, Augmenter]:
-    """The augmenters of two views: one for each side of ``|``, or the same for both.
+    """Return the augmenters of two views: one for each side of ``|``, or the same for both.
 
-    ``ratio`` is the share of words where ``spec`` says none; other ``defaults`` as for :func:`parse_augmenter`. An
+    ``ratio`` is the share of words where ``spec`` gives none; other ``defaults`` as for :func:`parse_augmenter`. An
     augmenter with a ``place`` (which of several candidates it takes) gets 0 in the first view and 1 in the second.
     """
     views = _parts(spec, "|", spec)
@@ -159,7 +161,7 @@ def parse_views(spec: str, ratio: float | None = None, **defaults: Any) -> tuple
 
 
 def count_views(spec: str) -> int:
-    """How many views ``spec`` describes."""
+    """Return how many views ``spec`` describes."""
     return len(_parts(spec, "|", spec))
 
 
@@ -187,9 +189,9 @@ def _settings(inside: str, spec: str) -> dict[str, Any]:
 
     settings: dict[str, Any] = {}
     for pair in _parts(inside, ",", spec) if inside.strip() else []:
-        key, sign, value = pair.partition("=")
+        key, equals, value = pair.partition("=")
         key = key.strip()
-        if not sign or not key.isidentifier():
+        if not equals or not key.isidentifier():
             raise SettingError(f"augmentation {spec!r} cannot be read at {pair.strip()!r}: {_FORM}")
         if key in settings:
             raise SettingError(f"augmentation {spec!r} gives {key!r} twice: leave out one")
@@ -201,7 +203,7 @@ def _settings(inside: str, spec: str) -> dict[str, Any]:
 
 
 def _typed(value: Any) -> Any:
-    """Lists as tuples, as frozen dataclasses hold them; YAML reads ``1e-1`` and ``None`` as words."""
+    """Return lists as tuples, which frozen dataclasses can hold; YAML reads ``1e-1`` and ``None`` as strings."""
     if isinstance(value, list):
         return tuple(_typed(entry) for entry in value)
     if isinstance(value, str):
@@ -213,7 +215,7 @@ def _typed(value: Any) -> Any:
 
 
 def _parts(text: str, separator: str, spec: str) -> list[str]:
-    """``text`` cut at each ``separator`` that stands in no brackets and no quotes."""
+    """Return ``text`` split at each ``separator`` outside brackets and quotes."""
     if not isinstance(text, str) or not text.strip():
         raise SettingError(f"augmentation {spec!r} names no augmenter: {_FORM}")
     parts, closing, quote = [""], [], ""
@@ -226,7 +228,7 @@ def _parts(text: str, separator: str, spec: str) -> list[str]:
             closing.append(_PAIRS[character])
         elif character in _PAIRS.values():
             if not closing or closing.pop() != character:
-                raise SettingError(f"augmentation {spec!r} has a {character!r} that nothing opens: {_FORM}")
+                raise SettingError(f"augmentation {spec!r} has a {character!r} without an opening one: {_FORM}")
         elif character == separator and not closing:
             parts.append("")
             continue

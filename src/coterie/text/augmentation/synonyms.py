@@ -1,4 +1,4 @@
-"""Views by putting synonyms in the place of words."""
+"""Replace words by synonyms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.text.word_segmentation import SplitText, split_text
 
 @dataclass(frozen=True)
 class WithSynonyms(Augmenter):
-    """What substitution and insertion of synonyms share: how many words, and from how many synonyms."""
+    """Base of substitution and insertion of synonyms: the number of words, and of synonyms to draw from."""
 
     ratio: float = 0.2
     candidates: int | None = 10
@@ -37,21 +37,21 @@ class WithSynonyms(Augmenter):
 
     @abstractmethod
     def _change(self, split: SplitText, n: int, generator: np.random.Generator) -> str | None:
-        """The text with ``n`` synonyms; None if no word of it has any."""
+        """Return the text with ``n`` synonyms; None if none of its words has any."""
 
 
 @dataclass(frozen=True)
 class Synonyms(WithSynonyms):
-    """Put synonyms in the place of ``ratio`` of the words, at least of one.
+    """Replace a share of ``ratio`` of the words by synonyms, at least one.
 
-    Synonyms are those of WordNet 3.0, which is English. Stop words are spared. An inflected word gets synonyms of its
-    base form, which are not inflected in turn: "errors" may become "mistake". Capitals and the punctuation around a
-    word stay. A text none of whose words has a synonym stays as it is; that includes texts in other languages.
+    Synonyms are those of WordNet 3.0, which is English. Stop words are never replaced. An inflected word gets synonyms
+    of its base form, which are not inflected: "errors" may become "mistake". Capitals and the punctuation around a word
+    stay. A text without any word that has a synonym, so most texts in other languages, is left unchanged.
 
     Parameters
     ----------
-    ratio: between 0 and 1.
-    candidates: how many of a word's synonyms, the commonest senses first, one is drawn from; None for all.
+    ratio: share of the words to replace, between 0 and 1.
+    candidates: how many synonyms of a word, most frequent senses first, one is drawn from; None for all.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Synonyms(WithSynonyms):
 
 
 def replace_by_synonyms(split: SplitText, n: int, generator: np.random.Generator, candidates: int | None) -> str | None:
-    """The text with synonyms in ``n`` places; None if no word of it has any."""
+    """Return the text with synonyms in ``n`` places; None if none of its words has any."""
     entries = [look_up(word) for word in split.words]
     places = [place for place, entry in enumerate(entries) if entry is not None]
     if not places:
@@ -74,5 +74,5 @@ def replace_by_synonyms(split: SplitText, n: int, generator: np.random.Generator
         entry = entries[places[chosen]]
         assert entry is not None
         synonyms = entry.synonyms[:candidates]
-        words[places[chosen]] = entry.dressed(synonyms[int(generator.integers(len(synonyms)))])
+        words[places[chosen]] = entry.in_place(synonyms[int(generator.integers(len(synonyms)))])
     return split.replaced(words)

@@ -1,4 +1,4 @@
-"""Views by leaving words out."""
+"""Delete words of a text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.word_segmentation import SplitText, has_no_spaces, split_text, split_words
 
+# Texts whose random numbers come from one call of the generator: more calls are slower, larger ones no faster.
 TEXTS_AT_A_TIME = 100
 
 
 @dataclass(frozen=True)
 class WordDeletion(Augmenter):
-    """Leave out each word with probability ``ratio``; at least one word stays.
+    """Delete each word with probability ``ratio``; at least one word stays.
 
-    A text of one word stays as it is. Where words go, one space is left of the white space between the others.
+    A text of one word is left unchanged. One space remains of the white space around deleted words.
 
     Parameters
     ----------
-    ratio: the probability, between 0 and 1.
+    ratio: the probability for each word, between 0 and 1.
 
     Examples
     --------
@@ -49,10 +50,10 @@ class WordDeletion(Augmenter):
         return result
 
     def _some(self, texts: Sequence[str], split: list[list[str]], generator: np.random.Generator) -> list[str]:
-        """The first of ``texts``, from one call of the generator for the words of all.
+        """Return the first of ``texts`` augmented, from one call of the generator for the words of all.
 
-        A text that loses every word takes one more number, behind its own: there the generator is set back, and the
-        texts after it are left for later.
+        A text that would lose every word needs one more random number, after its own: there, the generator is reset to
+        that place, and the texts after it are left for the next call.
         """
         before = generator.bit_generator.state
         stays = (generator.random(sum(map(len, split))) >= self.ratio).tolist()
@@ -80,7 +81,7 @@ def _kept(text: str, words: list[str], kept: list[bool]) -> str:
 
 
 def delete_words(split: SplitText, n: int, generator: np.random.Generator) -> str | None:
-    """The text without ``n`` of its words, drawn at random; None if it has but one."""
+    """Return the text without ``n`` of its words, drawn at random; None if it has only one."""
     n_words = len(split.words)
     n = min(n, n_words - 1)
     if n < 1:

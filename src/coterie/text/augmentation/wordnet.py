@@ -1,4 +1,4 @@
-"""Synonyms of English words, from the table that ships with the package (see data/LICENSE)."""
+"""Look up synonyms of English words in the table that ships with the package (see data/LICENSE)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,43 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from coterie.text.augmentation.stop_words import STOP_WORDS
-
 TABLE = Path(__file__).parent / "data" / "wordnet_synonyms.tsv.gz"
 
-# An ending of an inflected form and what stands there in the base form, tried in this order: nouns, verbs, adjectives.
+# English words that carry grammar rather than meaning: they have no synonyms here.
+_STOP_WORDS = """
+a an the this that these those such same own
+i me my mine myself we us our ours ourselves you your yours yourself yourselves
+he him his himself she her hers herself it its itself they them their theirs themselves one ones
+who whom whose which what when where why how whoever whatever whichever whenever wherever
+am is are was were be been being isn't aren't wasn't weren't ain't
+have has had having haven't hasn't hadn't do does did doing done don't doesn't didn't
+can could will would shall should may might must ought cannot can't couldn't won't wouldn't shan't shouldn't
+mayn't mightn't mustn't needn't oughtn't
+i'm i've i'd i'll you're you've you'd you'll he's he'd he'll she's she'd she'll it's it'd it'll
+we're we've we'd we'll they're they've they'd they'll that's that'd that'll there's there'll here's
+who's who'd who'll what's what're what'll when's where's why's how's let's
+and or but nor so yet if then else than because as while until till unless although though whereas whether
+of at by for with about against between among into through during before after above below to from up down in out
+on off over under onto upon within without toward towards across along around behind beside besides beyond near
+per via except since despite
+again further once here there also just only even still already always never ever often
+all any both each every few more most much many some other another several either neither
+no not none nothing nobody nowhere something somebody someone somewhere anything anybody anyone anywhere
+everything everybody everyone everywhere
+too very quite rather almost enough now
+dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt havent hasnt hadnt im ive
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+# An ending of an inflected form and that of the base form, tried in this order: nouns, verbs, adjectives.
 _ENDINGS = (
     ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("zes", "z"), ("men", "man"), ("ies", "y"),
     ("ves", "f"), ("s", ""), ("es", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"),
     ("er", ""), ("er", "e"), ("est", ""), ("est", "e"), ("ier", "y"), ("iest", "y"),
 )  # fmt: skip
-_SHORTEST_BASE = 3  # "css" and "ios" are no plurals
-# A word, what clings to it in front, and the possessive and punctuation behind it.
+# Letters of the shortest base form: "css" and "ios" are not plurals.
+_SHORTEST_BASE = 3
+# The punctuation before a word, the word, and the possessive and punctuation after it.
 _CORE = re.compile(r"(\W*)(\w|\w.*?\w)((?:['’][sS])?\W*)", flags=re.DOTALL)
 
 
@@ -29,8 +54,8 @@ class English:
 
     Attributes
     ----------
-    before, core, after: the word without and what clings to it; together they are what stands in the text.
-    synonyms: lower-case, the commonest sense first; never empty.
+    before, core, after: the punctuation before it, the word itself, and what follows it; joined, they are in the text.
+    synonyms: in lower case, most frequent sense first; never empty.
     """
 
     before: str
@@ -38,8 +63,8 @@ class English:
     after: str
     synonyms: tuple[str, ...]
 
-    def dressed(self, synonym: str) -> str:
-        """``synonym`` with this word's capitals and punctuation."""
+    def in_place(self, synonym: str) -> str:
+        """Return ``synonym`` with this word's capitals and punctuation."""
         if self.core.isupper():
             synonym = synonym.upper()
         elif self.core[0].isupper():
@@ -49,7 +74,7 @@ class English:
 
 @lru_cache(maxsize=100_000)
 def look_up(word: str) -> English | None:
-    """The word as it stands in a text with its synonyms; None for stop words and words without any."""
+    """Return a word of a text with its synonyms; None for stop words and words without synonyms."""
     match = _CORE.fullmatch(word)
     if match is None:
         return None
@@ -62,7 +87,7 @@ def look_up(word: str) -> English | None:
 
 
 def synonyms_of(word: str) -> tuple[str, ...]:
-    """Synonyms of a lower-case word, or of its base form; the commonest sense first.
+    """Return the synonyms of a lower-case word, or of its base form; most frequent sense first.
 
     Examples
     --------
@@ -82,7 +107,7 @@ def synonyms_of(word: str) -> tuple[str, ...]:
 
 
 def _bases(word: str) -> list[str]:
-    """What ``word`` may be an inflected form of."""
+    """Return the base forms that ``word`` may be inflected from."""
     bases = [word.removesuffix(ending) + new for ending, new in _ENDINGS if word.endswith(ending)]
     if word.endswith("ss"):
         return []
@@ -93,6 +118,6 @@ def _bases(word: str) -> list[str]:
 
 @cache
 def _table() -> dict[str, str]:
-    """Each word with its line's right half; cut into synonyms only when asked for."""
+    """Return the table: each word with the rest of its line, split into synonyms only on look-up."""
     lines = gzip.decompress(TABLE.read_bytes()).decode("ascii").splitlines()
     return dict(line.split("\t", 1) for line in lines)
