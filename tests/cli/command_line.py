@@ -38,13 +38,15 @@ class Outcome:
         return " ".join(re.sub(r"[│╭╮╰╯─]", " ", _COLOUR.sub("", self.out)).split())
 
 
-def coterie(*arguments: object, encoding: str = "utf-8") -> Outcome:
-    """Run the command line in this process; an exception that gets out ends as Python would end it."""
+def coterie(*arguments: object, encoding: str = "utf-8", report: bool = False) -> Outcome:
+    """Run the command line in this process; an exception that gets out ends as Python would end it.
+
+    ``fit`` makes no report unless it is asked for by ``--report`` or by ``report``: most tests look at none.
+    """
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="")
     err = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace", newline="")
     given = ["coterie", *map(str, arguments)]
-    # Most tests ask for no report, which would take longer than their fit.
-    if given[1:2] == ["fit"] and "--report" not in given:
+    if given[1:2] == ["fit"] and not report and "--report" not in given:
         given.append("--no-report")
     with mock.patch.object(sys, "argv", given), redirect_stdout(out), redirect_stderr(err):
         try:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import topic_texts
+from torch import Tensor
 
 from coterie import AECL, DECCRL, SCCL, Coterie, FrozenEncoder, TfIdf, TrainingConfig
 from coterie.cli.tables import in_words
+from coterie.encoders.packing import PackedBatch
+from coterie.encoders.transformer import TransformerEncoder
 from coterie.methods import cost_estimate as estimating
 from coterie.methods.auto import method as auto
 from coterie.methods.cost_estimate import estimate, worth_estimating
@@ -25,32 +30,47 @@ def _sccl(folder: Path, **settings: Any) -> SCCL:
 
 
 def test_the_method_is_left_alone(tiny_encoder: Path) -> None:
-    model = _sccl(tiny_encoder, max_epochs=3)
+    model = _sccl(tiny_encoder, max_epochs=1)
     before = model.settings()
     found = estimate(model, CORPUS)
     assert found is not None and found.seconds > 0 and found.memory > 10**7 and found.device_memory == 0
     assert model.settings() == before
     assert "labels_" not in vars(model)
-    fresh = _sccl(tiny_encoder, max_epochs=3).fit(TEXTS)
+    fresh = _sccl(tiny_encoder, max_epochs=1).fit(TEXTS)
     assert (model.fit(TEXTS).labels_ == fresh.labels_).all()
 
 
-def test_twice_the_epochs_take_about_twice_as_long(tiny_encoder: Path) -> None:
+@pytest.fixture
+def work_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+    """Let time pass with the texts that the encoder reads, a millisecond each, and with nothing else."""
+    seconds = 0.0
+    forward = TransformerEncoder.forward_packed
+
+    def counted(encoder: TransformerEncoder, packed: PackedBatch, *rest: Any) -> Tensor:
+        nonlocal seconds
+        seconds += 1e-3 * (len(packed.offsets) - 1)
+        return forward(encoder, packed, *rest)
+
+    monkeypatch.setattr(TransformerEncoder, "forward_packed", counted)
+    monkeypatch.setattr(time, "perf_counter", lambda: seconds)
+    return lambda: seconds
+
+
+@pytest.mark.usefixtures("work_clock")
+def test_four_times_the_epochs_take_nearly_four_times_as_long(tiny_encoder: Path) -> None:
     short, long = (estimate(_sccl(tiny_encoder, max_epochs=n, max_steps=None), CORPUS) for n in (400, 1600))
     assert short is not None and long is not None
-    assert 2.2 < long.seconds / short.seconds < 6
+    assert 3.9 < long.seconds / short.seconds < 4
+    assert long.parts["training"] == pytest.approx(4 * short.parts["training"], rel=0.01)
 
 
-def test_the_estimate_is_near_the_truth(tiny_encoder: Path) -> None:
-    import time
-
-    model = _sccl(tiny_encoder, max_epochs=60, max_steps=None, check_every=0)
+def test_the_estimate_is_near_the_truth(tiny_encoder: Path, work_clock: Callable[[], float]) -> None:
+    model = _sccl(tiny_encoder, max_epochs=6, max_steps=None, check_every=0)
     found = estimate(model, CORPUS)
-    began = time.perf_counter()
+    began = work_clock()
     model.fit(CORPUS)
-    actual = time.perf_counter() - began
     assert found is not None
-    assert actual / 4 < found.seconds < actual * 4  # a machine that does other things beside
+    assert found.seconds == pytest.approx(work_clock() - began, rel=0.1)
 
 
 def test_every_stage_counts(tiny_encoder: Path) -> None:
