@@ -53,4 +53,4 @@ def test_a_report_elsewhere(run_folder: Path, tmp_path: Path) -> None:
     options = ("--labels", run_folder.parent / "texts.csv", "--map", "pca", "--points", 100)
     outcome = done("report", run_folder, *options, "-o", tmp_path / "page.html", "--device", "cpu")
     assert outcome.out.startswith(f"Wrote {tmp_path / 'page.html'} (0.")
-    assert "Against the labels given" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Comparison with the given labels" in (tmp_path / "page.html").read_text(encoding="utf-8")

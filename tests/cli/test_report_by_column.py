@@ -45,7 +45,7 @@ def check_countries(run: Path) -> None:
 def test_a_fit_keeps_and_counts_the_columns(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "in.csv", COLUMNS)
     outcome = done("fit", path, *FAST, "--by", "country,day", "--by", "mixed", "--report", "-o", tmp_path / "run")
-    assert "Note: column 'mixed' is counted by value: it holds dates and other values such as 'soon'." in outcome.out
+    assert "Note: column 'mixed' is counted by value: it contains dates and other values such as 'soon'." in outcome.out
     run = tmp_path / "run"
     check_countries(run)
     assert read_json(run / "run.json")["by"] == ["country", "day", "mixed"]

@@ -116,7 +116,7 @@ def test_what_fails_keeps_its_keywords(run: Path) -> None:
     with ChatServer([says("Late parcels"), Reply(b"not json"), says("late parcels!")]) as server:
         outcome = done("report", run, "--name-with", server.url, "--model", "tiny", "--yes")
     assert "Named 1 of 3 clusters." in outcome.out
-    assert f"Cluster 1 keeps “{before[1]}”: the answer is not of the form that chat completions have." in outcome.out
+    assert f"Cluster 1 keeps “{before[1]}”: the answer does not have the format of a chat completion." in outcome.out
     assert f"Cluster 2 keeps “{before[2]}”: “late parcels!” is the name of another cluster." in outcome.out
     assert [card["name"] for card in clusters(run)] == ["Late parcels", before[1], before[2]]
     assert page_names(run / "report.html") == ["Late parcels", before[1], before[2]]

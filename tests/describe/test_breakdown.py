@@ -13,7 +13,7 @@ import pytest
 from coterie import describe_clusters
 from coterie.describe.breakdown import break_down, with_breakdowns
 from coterie.describe.cards import ClusterCard, build_cards
-from coterie.describe.dates import MOST_BINS, bins_of, read_dates
+from coterie.describe.dates import MAX_BINS, make_bins, read_dates
 from coterie.errors import InputError
 
 
@@ -37,7 +37,7 @@ def test_values_with_share_and_lift_against_a_count_by_hand() -> None:
 
 def test_the_rest_is_counted_as_other() -> None:
     cells = ["a"] * 5 + ["b"] * 3 + ["c", "d", "e"] + ["z"]
-    found = break_down("column", cells, np.array([0] * 11 + [1]), most=2)
+    found = break_down("column", cells, np.array([0] * 11 + [1]), max_values=2)
     first, second = found.clusters
     assert [(each.value, each.count) for each in first.values] == [("a", 5), ("b", 3)]
     assert (first.other, first.other_values) == (3, 3)
@@ -49,7 +49,7 @@ def test_ten_thousand_values() -> None:
     cells = [f"id {i}" for i in range(10_000)]
     found = break_down("ids", cells, np.arange(10_000) % 50)
     assert found.distinct == 10_000
-    assert found.note is not None and "'ids' has 10,000 different values" in found.note
+    assert found.note is not None and "'ids' has 10,000 distinct values" in found.note
     for told in found.clusters:
         assert len(told.values) == 6
         assert (told.other, told.other_values) == (194, 194)
@@ -68,14 +68,14 @@ def test_nothing_to_count() -> None:
     found = break_down("column", ["", None], np.array([0, 1]))
     assert [(told.values, told.other, told.empty) for told in found.clusters] == [((), 0, 1), ((), 0, 1)]
     assert break_down("column", ["a"], np.array([-1])).clusters == ()
-    with pytest.raises(InputError, match="'column' has 1 rows, the run 2"):
+    with pytest.raises(InputError, match="'column' has 1 rows, but the run has 2"):
         break_down("column", ["a"], np.array([0, 1]))
 
 
 def test_a_cluster_between_without_rows() -> None:
     found = break_down("column", ["a", "b"], np.array([0, 2]))
     assert [len(told.values) for told in found.clusters] == [1, 0, 1]
-    assert found.of(1).values == found.of(9).values == ()
+    assert found.counts_of(1).values == found.counts_of(9).values == ()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_dates_and_words_are_values_and_that_is_said() -> None:
     cells = ["2024-01-01", "2024-01-01", "2024-02-01", "soon", ""]
     found = break_down("due", cells, np.zeros(5, dtype=np.int64))
     assert found.kind == "values"
-    assert found.note == "column 'due' is counted by value: it holds dates and other values such as 'soon'"
+    assert found.note == "column 'due' is counted by value: it contains dates and other values such as 'soon'"
     assert found.clusters[0].values[0].value == "2024-01-01"
     # One date among many words is nothing to speak of.
     assert break_down("due", [*map(str, range(300)), "2024-01-01"], np.zeros(301, dtype=np.int64)).note is None
@@ -170,23 +170,23 @@ def test_typed_dates_are_read_as_they_are_written_to_files() -> None:
 def test_bins_by_the_span(days: int, unit: str, first: date) -> None:
     begin = date(2024, 5, 15)
     end = begin + timedelta(days=days)
-    bins = bins_of([end, begin])
+    bins = make_bins([end, begin])
     assert bins.unit == unit
     assert bins.starts[0] == first
-    assert len(bins.starts) <= MOST_BINS
-    assert (bins.place(begin), bins.place(end)) == (0, len(bins.starts) - 1)
+    assert len(bins.starts) <= MAX_BINS
+    assert (bins.index_of(begin), bins.index_of(end)) == (0, len(bins.starts) - 1)
     if unit == "week":
         assert {start.weekday() for start in bins.starts} == {0}
     generator = np.random.default_rng(0)
     for offset in generator.integers(0, days + 1, 50).tolist():
         day = begin + timedelta(days=offset)
-        place = bins.place(day)
+        place = bins.index_of(day)
         assert bins.starts[place] <= day
         assert place + 1 == len(bins.starts) or day < bins.starts[place + 1]
 
 
 def test_all_of_time_and_months_alone() -> None:
-    assert len(bins_of([date.min, date.max]).starts) <= MOST_BINS
+    assert len(make_bins([date.min, date.max]).starts) <= MAX_BINS
     found = break_down("month", ["2024-01", "2024-02", "2024-02-20"], np.zeros(3, dtype=np.int64))
     assert (found.unit, found.dates) == ("month", {"2024-01-01": 1, "2024-02-01": 2})
 

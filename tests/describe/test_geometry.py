@@ -22,7 +22,7 @@ def _oracle(vectors: np.ndarray, centers: np.ndarray, labels: np.ndarray) -> lis
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_the_nearest_other_centre(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "NUMBERS_AT_A_TIME", 500)
+    monkeypatch.setattr(neighbours, "BLOCK_SIZE", 500)
     generator = np.random.default_rng(0)
     centers = generator.normal(size=(12, 8)) * 3 + 5
     labels = generator.integers(0, 12, size=300)
@@ -68,7 +68,7 @@ def test_blocks_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch) 
     vectors = generator.normal(size=(500, 6)).astype(np.float32)
     labels = generator.integers(-1, 20, size=500)
     whole = measure_geometry(vectors, labels, 20)
-    monkeypatch.setattr(neighbours, "NUMBERS_AT_A_TIME", 70)
+    monkeypatch.setattr(neighbours, "BLOCK_SIZE", 70)
     parts = measure_geometry(vectors, labels, 20)
     np.testing.assert_allclose(parts.cohesion, whole.cohesion, atol=1e-6)
     np.testing.assert_allclose(parts.separation, whole.separation, atol=1e-6)

@@ -164,7 +164,7 @@ def test_a_redirection_takes_the_key_nowhere() -> None:
     ],
 )
 def test_an_answer_of_another_form(body: bytes) -> None:
-    with ChatServer([Reply(body)]) as server, pytest.raises(NoAnswerError, match="not of the form"):
+    with ChatServer([Reply(body)]) as server, pytest.raises(NoAnswerError, match="format of a chat completion"):
         Endpoint(server.url, "tiny").ask(HELLO)
 
 
@@ -336,7 +336,7 @@ def test_a_failure_takes_no_other_with_it(cards: list[ClusterCard], tmp_path: Pa
     with ChatServer([says("One"), Reply(b"no"), says("Three")]) as server:
         answers = _asked(cards, server, tmp_path)
         assert [each.name for each in answers] == ["One", None, "Three"]
-        assert answers[1].problem is not None and "not of the form" in answers[1].problem
+        assert answers[1].problem is not None and "format of a chat completion" in answers[1].problem
         # What failed is asked for again, and only that.
         assert [each.name for each in _asked(cards, server, tmp_path)] == ["One", "Three", "Three"]
         assert len(server.requests) == 4

@@ -116,8 +116,8 @@ def test_moves_are_the_largest_with_texts_that_differ() -> None:
     texts += ["طرد متأخر", "طرد متأخر", "👩‍👧 parcel", long, "fourth", "fifth", "a", "a", "a", "a"]
     changes = compare_partitions(before, after, texts)
     assert changes.moves == (Move(0, 1, 6, ("طرد متأخر", "👩‍👧 parcel", long)), Move(1, 0, 4, ("a",)))
-    assert [len(move.examples) for move in compare_partitions(before, after, texts, most_examples=1).moves] == [1, 1]
-    assert compare_partitions(before, after, texts, most_examples=0).moves[0].examples == ()
+    assert [len(move.examples) for move in compare_partitions(before, after, texts, max_examples=1).moves] == [1, 1]
+    assert compare_partitions(before, after, texts, max_examples=0).moves[0].examples == ()
 
 
 def test_examples_are_of_their_own_rows_where_others_are_left_out() -> None:
@@ -154,9 +154,9 @@ def test_it_is_ready_for_json() -> None:
 
 
 def test_a_row_each_is_needed() -> None:
-    with pytest.raises(InputError, match="before has 3 rows and after 2"):
+    with pytest.raises(InputError, match="before has 3 rows, but after has 2"):
         compare_partitions([0, 1, 2], [0, 1])
-    with pytest.raises(InputError, match="before has 2 rows and texts 1"):
+    with pytest.raises(InputError, match="before has 2 rows, but texts has 1"):
         compare_partitions([0, 1], [0, 1], ["a"])
 
 

@@ -74,7 +74,7 @@ def _told_cost(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames,
         f"{expected.tokens_out:,} out (a model that reasons first takes more)",
         f"{texts} will be sent to {at}" + (f", with the key in {variable}" if variable else ", without a key"),
     ]
-    if endpoint.in_the_open:
+    if endpoint.is_unencrypted:
         sentences.append(f"{at} is asked over http: others on the way can read it")
     if len(new) < len(asked):
         sentences.append(f"{len(asked) - len(new):,} names are known already")

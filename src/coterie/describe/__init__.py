@@ -1,1 +1,1 @@
-"""Clusters described for people: keywords, phrases, names, cards, counts by column."""
+"""Describe clusters for people: keywords, phrases, names, cards, counts by column, changes between partitions."""

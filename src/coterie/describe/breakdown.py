@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.describe.cards import ClusterCard
-from coterie.describe.dates import Bins, ReadDates, bins_of, read_dates
+from coterie.describe.dates import Bins, ReadDates, make_bins, read_dates
 from coterie.errors import InputError
 
-# Values told of a cluster; the others are counted together.
-MOST_VALUES = 6
-LONGEST_VALUE = 80
-# So many values are worth a note: the column may be one of ids.
+# Values listed per cluster; the others are counted together.
+MAX_VALUES = 6
+# Characters of a value that are kept.
+MAX_VALUE_LENGTH = 80
+# Distinct values above which a note is added: such a column probably holds ids.
 MANY_VALUES = 1_000
-# How a number or a time that is missing is written.
+# How files write a missing number or time.
 MISSING = frozenset({"", "nan", "NaN", "NaT", "<NA>"})
 
 Codes: TypeAlias = NDArray[np.int64]
@@ -31,11 +32,11 @@ class ValueCount:
     Attributes
     ----------
     value, count:
-        The value, and how many rows of the cluster have it.
+        The value, and the number of rows of the cluster that have it.
     share, overall:
-        Their part of the cluster's rows with a value, and of all clusters' rows with one.
+        Its share of the cluster's rows with a value, and of all clusters' rows with one.
     lift:
-        ``share`` over ``overall``: 2 where the value is twice as common in the cluster as elsewhere and here together.
+        ``share`` divided by ``overall``: 2 where the value is twice as common in the cluster as in all clusters.
     """
 
     value: str
@@ -47,7 +48,7 @@ class ValueCount:
 
 @dataclass(frozen=True)
 class ClusterCounts:
-    """The rows of one cluster over one column.
+    """The rows of one cluster, counted by one column.
 
     Attributes
     ----------
@@ -56,10 +57,10 @@ class ClusterCounts:
     values:
         The most common values, the most common first; none for dates.
     other, other_values:
-        Rows with another value, and how many such values there are.
+        Rows with any other value, and the number of these values.
     unit, dates:
-        What a bin of dates is (day, week, month, quarter, year, or some years), and the rows by the first day of their
-        bin (``2024-03-01``); bins without a row are left out.
+        The length of a bin (day, week, month, quarter, year, or several years), and the rows by the first day of
+        their bin (``2024-03-01``); empty bins are left out.
     empty:
         Rows without a value.
     """
@@ -73,16 +74,16 @@ class ClusterCounts:
     empty: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: what belongs to its kind."""
-        told = asdict(self)
+        """Return the fields that belong to the kind, for JSON."""
+        content = asdict(self)
         for name in ("values", "other", "other_values") if self.kind == "dates" else ("unit", "dates"):
-            del told[name]
-        return told
+            del content[name]
+        return content
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """All clusters of a run over one column.
+    """All clusters of a run, counted by one column.
 
     Attributes
     ----------
@@ -91,14 +92,14 @@ class Breakdown:
     kind:
         ``values`` or ``dates``.
     clusters:
-        One entry a cluster, by id, up to the last that holds a row.
+        One entry per cluster, by id, up to the last one that has rows.
     distinct:
-        How many values the column has.
+        The number of distinct values of the column.
     unit, dates:
-        Of dates: what a bin is (day, week, month, quarter, year, or some years), and the rows of all clusters together
-        by the first day of their bin; no bin in between is left out.
+        For dates: the length of a bin (day, week, month, quarter, year, or several years), and the rows of all
+        clusters together by the first day of their bin, with empty bins in between.
     note:
-        What a reader should know of how the column was read.
+        What a reader should know about how the column was read.
     """
 
     column: str
@@ -109,30 +110,30 @@ class Breakdown:
     dates: dict[str, int] | None = None
     note: str | None = None
 
-    def of(self, cluster: int) -> ClusterCounts:
-        """The counts of one cluster; none of one that holds no row."""
+    def counts_of(self, cluster: int) -> ClusterCounts:
+        """Return the counts of one cluster, which are empty for a cluster without rows."""
         return self.clusters[cluster] if cluster < len(self.clusters) else ClusterCounts(self.kind, unit=self.unit)
 
     def to_dict(self) -> dict[str, Any]:
-        """What is told of the column as a whole, ready for JSON."""
-        of_dates = {} if self.dates is None else {"unit": self.unit, "dates": self.dates}
-        return {"kind": self.kind, "distinct": self.distinct, **of_dates, "note": self.note}
+        """Return what concerns the column as a whole, for JSON."""
+        dates = {} if self.dates is None else {"unit": self.unit, "dates": self.dates}
+        return {"kind": self.kind, "distinct": self.distinct, **dates, "note": self.note}
 
 
-def break_down(column: str, cells: Sequence[object], labels: Codes, *, most: int = MOST_VALUES) -> Breakdown:
+def break_down(column: str, cells: Sequence[object], labels: Codes, *, max_values: int = MAX_VALUES) -> Breakdown:
     """Count the rows of each cluster by what they have in a column.
 
-    A column whose cells are all dates, as :func:`~coterie.describe.dates.read_dates` reads them, is counted by time;
-    any other by value. Empty cells are counted apart, rows in no cluster (-1) not at all.
+    A column whose cells are all dates, as :func:`~coterie.describe.dates.read_dates` reads them, is counted by date,
+    any other by value. Empty cells are counted separately; rows in no cluster (-1) are not counted.
 
     Parameters
     ----------
     column, cells:
-        The column's name and its cells, row for row.
+        The column's name, and its cells, one per row.
     labels:
         The cluster of each row.
-    most:
-        Values told of a cluster at most.
+    max_values:
+        The largest number of values per cluster.
 
     Examples
     --------
@@ -143,47 +144,51 @@ def break_down(column: str, cells: Sequence[object], labels: Codes, *, most: int
     1
     """
     if len(cells) != len(labels):
-        raise InputError(f"column {column!r} has {len(cells):,} rows, the run {len(labels):,}: one of each is needed")
+        raise InputError(
+            f"column {column!r} has {len(cells):,} rows, but the run has {len(labels):,}: give one cell per row"
+        )
     inside = np.flatnonzero(np.asarray(labels) >= 0)
     clusters = np.asarray(labels, dtype=np.int64)[inside]
     n = int(clusters.max(initial=-1)) + 1
     known: dict[str, int] = {}
     written = (_written(cells[row]) for row in inside.tolist())
     codes = np.fromiter((known.setdefault(cell, len(known)) for cell in written), np.int64, len(inside))
-    nothing = known.get("", -1)
-    empty = np.bincount(clusters[codes == nothing], minlength=n)
-    there = codes != nothing
+    empty_code = known.get("", -1)
+    empty = np.bincount(clusters[codes == empty_code], minlength=n)
+    filled = codes != empty_code
     distinct = len(known) - ("" in known)
     read = read_dates(cell for cell in known if cell)
     if read.dates is not None:
-        return _by_date(column, list(known), codes[there], clusters[there], empty, read, distinct)
-    told = _by_value(list(known), codes[there], clusters[there], empty, most)
+        return _by_date(column, list(known), codes[filled], clusters[filled], empty, read, distinct)
+    counts = _by_value(list(known), codes[filled], clusters[filled], empty, max_values)
     note = None
     if read.note is not None:
         note = f"column {column!r} is counted by value: {read.note}"
     elif distinct > MANY_VALUES:
-        note = f"column {column!r} has {distinct:,} different values, of which each cluster's most common are told"
-    return Breakdown(column, "values", told, distinct, note=note)
+        note = f"column {column!r} has {distinct:,} distinct values; the most common ones of each cluster are listed"
+    return Breakdown(column, "values", counts, distinct, note=note)
 
 
 def _written(cell: object) -> str:
-    """A cell as a file of the run holds it; empty where it says nothing."""
+    """Return a cell as a file of the run would contain it; empty where the value is missing."""
     written = "" if cell is None else " ".join(str(cell).split())
     return "" if written in MISSING else written
 
 
-def _by_value(names: list[str], codes: Codes, clusters: Codes, empty: Codes, most: int) -> tuple[ClusterCounts, ...]:
+def _by_value(
+    names: list[str], codes: Codes, clusters: Codes, empty: Codes, max_values: int
+) -> tuple[ClusterCounts, ...]:
     overall = np.bincount(codes, minlength=len(names)) / max(1, len(codes))
-    # Pairs that occur, not all: a column of ten thousand values times a thousand clusters would be a large table.
+    # Only pairs that occur: ten thousand values times a thousand clusters would be a large table.
     pairs, counts = np.unique(clusters * max(1, len(names)) + codes, return_counts=True)
     cluster_of, code_of = pairs // max(1, len(names)), pairs % max(1, len(names))
     bounds = np.searchsorted(cluster_of, np.arange(len(empty) + 1))
-    told = []
+    counted = []
     for k, (begin, end) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         here, rows = code_of[begin:end], counts[begin:end]
         n_rows = int(rows.sum())
-        # Of values alike common, the one that is rarer elsewhere, then the one that came first.
-        order = np.lexsort((here, overall[here], -rows))[:most]
+        # Of equally common values first the one that is rarer overall, then the one that came first.
+        order = np.lexsort((here, overall[here], -rows))[:max_values]
         values = tuple(
             ValueCount(
                 value=_cut(names[here[i]]),
@@ -195,20 +200,20 @@ def _by_value(names: list[str], codes: Codes, clusters: Codes, empty: Codes, mos
             for i in order
         )
         other = n_rows - sum(value.count for value in values)
-        told.append(ClusterCounts("values", values, other, len(here) - len(values), empty=int(empty[k])))
-    return tuple(told)
+        counted.append(ClusterCounts("values", values, other, len(here) - len(values), empty=int(empty[k])))
+    return tuple(counted)
 
 
 def _by_date(
     column: str, names: list[str], codes: Codes, clusters: Codes, empty: Codes, read: ReadDates, distinct: int
 ) -> Breakdown:
     assert read.dates is not None
-    bins: Bins = bins_of(list(read.dates.values()), at_least_months=read.of_months)
-    # The empty cell has a name too, and no date.
-    place_of = np.array([bins.place(read.dates[name]) if name else -1 for name in names], dtype=np.int64)
+    bins: Bins = make_bins(list(read.dates.values()), at_least_months=read.of_months)
+    # The empty cell is among the names, and has no date.
+    bin_of = np.array([bins.index_of(read.dates[name]) if name else -1 for name in names], dtype=np.int64)
     starts = [start.isoformat() for start in bins.starts]
-    table = np.bincount(clusters * len(starts) + place_of[codes], minlength=len(empty) * len(starts))
-    told = tuple(
+    table = np.bincount(clusters * len(starts) + bin_of[codes], minlength=len(empty) * len(starts))
+    counted = tuple(
         ClusterCounts(
             "dates",
             unit=bins.unit,
@@ -218,15 +223,16 @@ def _by_date(
         for counts, without in zip(table.reshape(len(empty), -1).tolist(), empty, strict=True)
     )
     overall = table.reshape(len(empty), -1).sum(axis=0).tolist()
-    return Breakdown(column, "dates", told, distinct, bins.unit, dict(zip(starts, overall, strict=True)))
+    return Breakdown(column, "dates", counted, distinct, bins.unit, dict(zip(starts, overall, strict=True)))
 
 
 def _cut(value: str) -> str:
-    return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
+    return value if len(value) <= MAX_VALUE_LENGTH else f"{value[: MAX_VALUE_LENGTH - 1]}…"
 
 
 def with_breakdowns(cards: Iterable[ClusterCard], breakdowns: Sequence[Breakdown]) -> list[ClusterCard]:
-    """The same cards, each with how its cluster's rows spread over these columns."""
+    """Return the cards with the counts of their rows by these columns."""
     return [
-        replace(card, by={each.column: each.of(card.summary.id).to_dict() for each in breakdowns}) for card in cards
+        replace(card, by={each.column: each.counts_of(card.summary.id).to_dict() for each in breakdowns})
+        for card in cards
     ]

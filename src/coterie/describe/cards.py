@@ -1,4 +1,4 @@
-"""Cluster cards: all that a reader needs to judge a cluster, in one object."""
+"""Cluster cards: everything a reader needs to judge a cluster, in one object."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from coterie.describe.names import name_clusters
 from coterie.errors import InputError
 from coterie.types import ClusterSummary, Topic
 
-# Texts that a card tells of as borderline.
+# Borderline texts on a card; three show what the cluster borders on.
 N_BORDERLINE = 3
 Labels = NDArray[np.integer[Any]] | Sequence[int]
 
 
 @dataclass(frozen=True)
 class Borderline:
-    """A text that could as well be in another cluster.
+    """A text of low confidence, which may belong in another cluster.
 
     Attributes
     ----------
     text, confidence:
-        The text, and the confidence with which it is in its cluster.
+        The text, and the confidence of its assignment.
     runner_up:
-        The id of the cluster it would be in otherwise, where known.
+        The id of its runner-up cluster, where known.
     """
 
     text: str
@@ -39,33 +39,33 @@ class Borderline:
 
 @dataclass(frozen=True)
 class ClusterCard:
-    """A cluster with all that is told about it.
+    """A cluster with everything that describes it.
 
     Attributes
     ----------
     summary:
         Its id, size, share, confidence, keywords, representative texts and topics.
     name:
-        A readable name; no two clusters of a run have the same.
+        Its name, unique in the run.
     borderline:
         Its texts of lowest confidence, the lowest first.
     cohesion:
         Mean cosine between its texts and their mean vector: 1 where all point the same way.
     separation:
-        1 minus the cosine between its centre and the nearest other centre: near 0, the two are hardly two.
+        1 minus the cosine between its mean and the nearest other mean: near 0, the two clusters are almost the same.
     nearest:
-        The ids of the nearest clusters by the cosine of their centres, the nearest first.
+        The ids of the nearest clusters by the cosine of their means, the nearest first.
     duplicates:
-        Share of its rows whose text an earlier row of the cluster has.
+        Share of its rows that repeat the text of an earlier row of the cluster.
     stability:
-        How well it is found again when the clustering is repeated, where that was measured.
+        How much of it reappears when the clustering is repeated on samples of the texts, where that was measured.
     keyword_name:
-        The name made of its keywords, where ``name`` is another.
+        The name made of its keywords, where ``name`` is a different one.
     by:
         How its rows spread over other columns, by the column's name, ready for JSON
         (:func:`~coterie.describe.breakdown.with_breakdowns`).
 
-    What cannot be told (without vectors, of an empty cluster, of the only one) is ``None`` or empty.
+    What cannot be computed (without vectors, for an empty cluster, for the only cluster) is ``None`` or empty.
     """
 
     summary: ClusterSummary
@@ -80,11 +80,12 @@ class ClusterCard:
     by: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self, *, with_texts: bool = True) -> dict[str, Any]:
-        """Flat and ready for JSON; without ``topics``, ``keyword_name`` and ``by`` where there are none, without texts
-        where none may be told.
+        """Return a flat dictionary for JSON, with ``topics``, ``keyword_name`` and ``by`` only where there are some.
+
+        ``with_texts=False`` leaves out all texts.
         """
         summary = self.summary.to_dict()
-        told = {
+        content = {
             "id": summary.pop("id"),
             "name": self.name,
             **({} if self.keyword_name is None else {"keyword_name": self.keyword_name}),
@@ -97,31 +98,32 @@ class ClusterCard:
             "stability": self.stability,
             **({"by": dict(self.by)} if self.by else {}),
         }
-        return told if with_texts else told | {"representatives": [], "borderline": []}
+        return content if with_texts else content | {"representatives": [], "borderline": []}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Self:
-        """What :meth:`to_dict` told, as a card again."""
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the card that :meth:`to_dict` wrote."""
         topics = tuple(
-            Topic(tuple(each["words"]), tuple(each["probabilities"]), each["share"]) for each in told.get("topics", ())
+            Topic(tuple(each["words"]), tuple(each["probabilities"]), each["share"])
+            for each in content.get("topics", ())
         )
         return cls(
             summary=ClusterSummary(
-                id=told["id"],
-                size=told["size"],
-                share=told["share"],
-                confidence=told["confidence"],
-                keywords=tuple(told["keywords"]),
-                representatives=tuple(told["representatives"]),
+                id=content["id"],
+                size=content["size"],
+                share=content["share"],
+                confidence=content["confidence"],
+                keywords=tuple(content["keywords"]),
+                representatives=tuple(content["representatives"]),
                 topics=topics,
-                language=told.get("language"),
+                language=content.get("language"),
             ),
-            name=told["name"],
-            borderline=tuple(Borderline(**each) for each in told["borderline"]),
-            nearest=tuple(told["nearest"]),
-            by=told.get("by", {}),
-            **{name: told.get(name) for name in ("cohesion", "separation", "stability", "keyword_name")},
-            duplicates=told["duplicates"],
+            name=content["name"],
+            borderline=tuple(Borderline(**each) for each in content["borderline"]),
+            nearest=tuple(content["nearest"]),
+            by=content.get("by", {}),
+            **{name: content.get(name) for name in ("cohesion", "separation", "stability", "keyword_name")},
+            duplicates=content["duplicates"],
         )
 
 
@@ -136,63 +138,66 @@ def build_cards(
     stability: Sequence[float | None] | NDArray[np.floating[Any]] | None = None,
     n_borderline: int = N_BORDERLINE,
 ) -> list[ClusterCard]:
-    """A card for each summary, in their order.
+    """Return a card per summary, in their order.
 
     Parameters
     ----------
     summaries:
-        What ``describe_clusters`` told about the same texts and labels.
+        What ``describe_clusters`` returned for the same texts and labels.
     texts, labels:
-        One entry a row; rows labelled -1 are in no cluster.
+        One entry per row; rows labelled -1 are in no cluster.
     vectors:
-        One row a text, for cohesion, separation and the nearest clusters; ``None``: those stay unknown.
+        One row per text, for cohesion, separation and the nearest clusters; ``None``: these stay unknown.
     confidence, runner_up:
-        One entry a row: its confidence, and the second best cluster (``runner_ups``; -1: unknown). Without
-        confidence no text is borderline.
+        One entry per row: its confidence, and its runner-up cluster
+        (:func:`~coterie.describe.geometry.find_runner_ups`; -1: unknown). Without confidence there are no borderline
+        texts.
     stability:
-        One value a summary.
+        One value per summary.
+    n_borderline:
+        The largest number of borderline texts per card.
     """
     clusters = np.asarray(labels, dtype=np.int64)
     others = np.full(len(texts), -1) if runner_up is None else np.asarray(runner_up, dtype=np.int64)
     given = {"labels": clusters, "vectors": vectors, "confidence": confidence, "runner_up": others}
     for what, values in given.items():
         if values is not None and len(values) != len(texts):
-            raise InputError(f"{len(texts)} texts but {len(values)} rows of {what}: one a text is needed")
+            raise InputError(f"{len(texts)} texts but {len(values)} rows of {what}: give one per text")
     if stability is not None and len(stability) != len(summaries):
-        raise InputError(f"{len(summaries)} clusters but {len(stability)} values of stability: one a cluster is needed")
+        raise InputError(f"{len(summaries)} clusters but {len(stability)} values of stability: give one per cluster")
     n_clusters = max(int(clusters.max(initial=-1)), max((summary.id for summary in summaries), default=-1)) + 1
     members = rows_by_cluster(clusters, n_clusters)
     geometry = Geometry.unknown(n_clusters) if vectors is None else measure_geometry(vectors, clusters, n_clusters)
-    duplicates = _duplicates(texts, clusters, n_clusters)
+    duplicates = _duplicate_shares(texts, clusters, n_clusters)
     names = name_clusters(summaries)
     cards = []
-    for place, summary in enumerate(summaries):
+    for i, summary in enumerate(summaries):
         k = summary.id
-        found = None if stability is None else stability[place]
+        found = None if stability is None else stability[i]
         cards.append(
             ClusterCard(
                 summary=summary,
-                name=names[place],
+                name=names[i],
                 borderline=_borderline(texts, members[k], confidence, others, n_borderline),
-                cohesion=_known(geometry.cohesion[k]),
-                separation=_known(geometry.separation[k]),
+                cohesion=_finite_or_none(geometry.cohesion[k]),
+                separation=_finite_or_none(geometry.separation[k]),
                 nearest=geometry.nearest[k],
                 duplicates=float(duplicates[k]),
-                stability=None if found is None else _known(found),
+                stability=None if found is None else _finite_or_none(found),
             )
         )
     return cards
 
 
 def weakest_rows(
-    index: NDArray[np.int64], labels: NDArray[np.int64], confidence: NDArray[np.floating[Any]], wanted: int
+    index: NDArray[np.int64], labels: NDArray[np.int64], confidence: NDArray[np.floating[Any]], n_rows: int
 ) -> NDArray[np.int64]:
-    """Of every cluster so many rows of lowest confidence whose texts (``index``) differ; of equal rows the first."""
+    """Return the ``n_rows`` rows of lowest confidence of each cluster, with distinct texts (``index``)."""
     first = np.unique(index, return_index=True)[1]
     first = first[(index[first] >= 0) & (labels[first] >= 0) & np.isfinite(confidence[first])]
     order = first[np.lexsort((first, confidence[first], labels[first]))]
     begins = np.searchsorted(labels[order], labels[order], side="left")
-    return order[np.arange(len(order)) - begins < wanted]
+    return order[np.arange(len(order)) - begins < n_rows]
 
 
 def with_borderline(
@@ -202,14 +207,14 @@ def with_borderline(
     confidence: NDArray[np.floating[Any]],
     runner_up: NDArray[np.int64],
 ) -> list[ClusterCard]:
-    """The same cards with these texts as their borderline ones, in this order."""
+    """Return the cards with these texts as their borderline texts, in this order."""
     found: dict[int, list[Borderline]] = {}
-    for text, label, sure, other in zip(texts, labels.tolist(), confidence.tolist(), runner_up.tolist(), strict=True):
-        found.setdefault(label, []).append(Borderline(text, sure, other if other >= 0 else None))
+    for text, label, value, other in zip(texts, labels.tolist(), confidence.tolist(), runner_up.tolist(), strict=True):
+        found.setdefault(label, []).append(Borderline(text, value, other if other >= 0 else None))
     return [replace(card, borderline=tuple(found.get(card.summary.id, ()))) for card in cards]
 
 
-def _known(value: float | np.floating[Any]) -> float | None:
+def _finite_or_none(value: float | np.floating[Any]) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
@@ -218,24 +223,26 @@ def _borderline(
     members: NDArray[np.int64],
     confidence: NDArray[np.floating[Any]] | None,
     runner_up: NDArray[np.int64],
-    wanted: int,
+    n_texts: int,
 ) -> tuple[Borderline, ...]:
-    """The rows of lowest confidence whose texts differ; of equal rows the first."""
+    """Return the distinct texts of lowest confidence among ``members``; of equal ones the first."""
     if confidence is None:
         return ()
-    sure = np.asarray(confidence[members], dtype=np.float64)
+    member_confidence = np.asarray(confidence[members], dtype=np.float64)
     chosen: dict[str, Borderline] = {}
-    for place in np.argsort(sure, kind="stable").tolist():
-        if len(chosen) == wanted or np.isnan(sure[place]):
+    for member in np.argsort(member_confidence, kind="stable").tolist():
+        if len(chosen) == n_texts or np.isnan(member_confidence[member]):
             break
-        row = int(members[place])
+        row = int(members[member])
         other = int(runner_up[row])
-        chosen.setdefault(texts[row], Borderline(texts[row], float(sure[place]), other if other >= 0 else None))
+        chosen.setdefault(
+            texts[row], Borderline(texts[row], float(member_confidence[member]), other if other >= 0 else None)
+        )
     return tuple(chosen.values())
 
 
-def _duplicates(texts: Sequence[str], labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
-    """Share of each cluster's rows whose text an earlier row of the cluster has."""
+def _duplicate_shares(texts: Sequence[str], labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
+    """Return the share of each cluster's rows that repeat the text of an earlier row of the cluster."""
     codes: dict[str, int] = {}
     text_of = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int64, len(texts))
     inside = labels >= 0

@@ -1,4 +1,4 @@
-"""The clusters of a run, described."""
+"""Summaries of clusters: size, keywords, representative texts, language."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from coterie.errors import InputError
 from coterie.text.language_identification import cluster_languages
 from coterie.types import ClusterSummary, Topic
 
-# Two texts that share more than this of their words would tell a reader the same thing twice.
-TOO_ALIKE = 0.6
+# Jaccard similarity of the words of two texts above which one of them adds nothing for a reader.
+MAX_OVERLAP = 0.6
 
 
 def describe_clusters(
@@ -28,20 +28,21 @@ def describe_clusters(
     n_keywords: int = 10,
     n_representatives: int = 3,
 ) -> list[ClusterSummary]:
-    """Size, keywords and representative texts of every cluster, in the order of their ids.
+    """Return size, keywords and representative texts of every cluster, in the order of their ids.
 
     Parameters
     ----------
     texts, labels:
-        One entry a row; rows labelled -1 are in no cluster.
+        One entry per row; rows labelled -1 are in no cluster.
     confidence:
-        Each row's confidence (``model.confidence_``), for the mean of every cluster.
+        Each row's confidence (``model.confidence_``), of which each cluster gets the mean.
     center_distance:
         Each row's distance to its centre (``model.center_distance_``): representative texts are the nearest
-        ones that differ from each other. Without it they are taken in the order of the rows.
-
+        ones that differ from each other. Without it, they are the first ones in the order of the rows.
     topics:
         The topics of each cluster (``model.cluster_topics()``), where the method learns some.
+    n_keywords, n_representatives:
+        The largest number of keywords and of representative texts per cluster.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def describe_clusters(
     """
     clusters = np.asarray(labels, dtype=np.int64)
     if len(clusters) != len(texts):
-        raise InputError(f"{len(texts)} texts but {len(clusters)} labels: one label a text is needed")
+        raise InputError(f"{len(texts)} texts but {len(clusters)} labels: give one label per text")
     n_clusters = int(clusters.max(initial=-1)) + 1
     distance = np.zeros(len(texts)) if center_distance is None else np.asarray(center_distance, dtype=np.float64)
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
@@ -68,7 +69,7 @@ def describe_clusters(
                 share=float(sizes[k] / max(1, sizes.sum())),
                 confidence=None if confidence is None or not len(members) else float(np.mean(confidence[members])),
                 keywords=keywords[k],
-                representatives=_different((texts[i] for i in nearest), n_representatives),
+                representatives=_distinct_texts((texts[i] for i in nearest), n_representatives),
                 topics=tuple(topics[k]) if topics is not None else (),
                 language=languages[k],
             )
@@ -76,20 +77,21 @@ def describe_clusters(
     return summaries
 
 
-def _different(texts: Iterable[str], wanted: int) -> tuple[str, ...]:
-    """The first texts that are not too alike; the alike ones fill up where there are no others."""
+def _distinct_texts(texts: Iterable[str], n_texts: int) -> tuple[str, ...]:
+    """Return the first texts that are not too similar to each other, filled up with similar ones if there are few."""
     chosen: list[tuple[str, set[str]]] = []
-    spare: dict[str, None] = {}
+    similar: dict[str, None] = {}
     for text in texts:
         words = set(re.findall(r"\w+", text.lower()))
-        if all(text != other and _overlap(words, known) <= TOO_ALIKE for other, known in chosen):
+        if all(text != other and _overlap(words, known) <= MAX_OVERLAP for other, known in chosen):
             chosen.append((text, words))
-            if len(chosen) == wanted:
+            if len(chosen) == n_texts:
                 break
-        elif len(spare) < wanted and all(text != other for other, _ in chosen):
-            spare[text] = None
-    return tuple([text for text, _ in chosen] + list(spare))[:wanted]
+        elif len(similar) < n_texts and all(text != other for other, _ in chosen):
+            similar[text] = None
+    return tuple([text for text, _ in chosen] + list(similar))[:n_texts]
 
 
 def _overlap(first: set[str], second: set[str]) -> float:
+    """Return the Jaccard similarity of two sets of words."""
     return len(first & second) / max(1, len(first | second))

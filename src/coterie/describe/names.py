@@ -1,4 +1,4 @@
-"""Readable names of clusters, made of their keywords."""
+"""Names of clusters, made of their keywords."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from coterie.types import ClusterSummary
 
-# Keywords in a name to begin with, and how long it should be at most.
-KEYWORDS_IN_A_NAME = 2
-LONGEST_NAME = 40
+# Keywords in a name; more are added only to distinguish clusters.
+N_KEYWORDS = 2
+# Characters of a name, so that it fits into a line of the report and of the terminal.
+MAX_LENGTH = 40
 
 
 def name_clusters(summaries: Sequence[ClusterSummary]) -> list[str]:
-    """A name for each cluster from its keywords, no two alike; one that is a language apart says which."""
+    """Return a unique name per cluster from its keywords; the language comes first where it is not that of most."""
     names = names_from_keywords([each.keywords for each in summaries], [each.id for each in summaries])
     return [
         name if each.language is None else f"{each.language.title()}: {name}"
@@ -22,11 +23,11 @@ def name_clusters(summaries: Sequence[ClusterSummary]) -> list[str]:
 
 
 def names_from_keywords(keywords: Sequence[Sequence[str]], ids: Sequence[int] | None = None) -> list[str]:
-    """A name for each cluster from its keywords (best first), no two alike.
+    """Return a unique name per cluster from its keywords (best first).
 
-    The two best keywords that do not repeat each other make a name. Clusters whose names hold the same words, in
-    whatever order, get one keyword more each until they differ, and a number at last. Names stay within some 40
-    characters where they can. A cluster without keywords is named after its id (its place without ``ids``).
+    A name is made of the two best keywords that do not repeat each other. Clusters whose names have the same words, in
+    any order, get one more keyword each until they differ, and finally a number. Names have about 40 characters at
+    most, where possible. A cluster without keywords is named after its id (its position without ``ids``).
 
     Examples
     --------
@@ -35,23 +36,23 @@ def names_from_keywords(keywords: Sequence[Sequence[str]], ids: Sequence[int] | 
     """
     numbers = range(len(keywords)) if ids is None else ids
     ordered = [_without_repeats(words) for words in keywords]
-    lengths = [_fitting(words) for words in ordered]
+    lengths = [_initial_length(words) for words in ordered]
     while True:
-        alike = _alike(_words(words[:length]) for words, length in zip(ordered, lengths, strict=True))
-        growing = [k for group in alike for k in group if lengths[k] < len(ordered[k])]
+        equal = _equal_names(_words(words[:length]) for words, length in zip(ordered, lengths, strict=True))
+        growing = [k for same in equal for k in same if lengths[k] < len(ordered[k])]
         if not growing:
             break
         for k in growing:
             lengths[k] += 1
     names = [
-        _spelled(words[:length]) if words else f"Cluster {number}"
+        _format_name(words[:length]) if words else f"Cluster {number}"
         for words, length, number in zip(ordered, lengths, numbers, strict=True)
     ]
     return _numbered(names)
 
 
 def _without_repeats(keywords: Iterable[str]) -> list[str]:
-    """The keywords in the order of use: a phrase takes its words' place, those with new words come first."""
+    """Return the keywords without repeats, those with new words first; a phrase replaces the words it contains."""
     kept: list[tuple[str, frozenset[str]]] = []
     for keyword in filter(None, (" ".join(keyword.split()) for keyword in keywords)):
         words = _words([keyword])
@@ -69,48 +70,49 @@ def _without_repeats(keywords: Iterable[str]) -> list[str]:
     return new + partly_new
 
 
-def _fitting(keywords: Sequence[str]) -> int:
-    """How many of the first keywords fit into a name."""
-    length = min(KEYWORDS_IN_A_NAME, len(keywords))
-    while length > 1 and len(", ".join(keywords[:length])) > LONGEST_NAME:
+def _initial_length(keywords: Sequence[str]) -> int:
+    """Return how many of the first keywords fit into a name."""
+    length = min(N_KEYWORDS, len(keywords))
+    while length > 1 and len(", ".join(keywords[:length])) > MAX_LENGTH:
         length -= 1
     return length
 
 
-def _alike(meanings: Iterable[frozenset[str]]) -> list[list[int]]:
-    """Clusters whose names hold the same words; those without words are told apart by their ids."""
-    groups: defaultdict[frozenset[str], list[int]] = defaultdict(list)
-    for k, words in enumerate(meanings):
+def _equal_names(word_sets: Iterable[frozenset[str]]) -> list[list[int]]:
+    """Return lists of clusters whose names have the same words; names without words are made unique by their ids."""
+    clusters_by_words: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+    for k, words in enumerate(word_sets):
         if words:
-            groups[words].append(k)
-    return [group for group in groups.values() if len(group) > 1]
+            clusters_by_words[words].append(k)
+    return [clusters for clusters in clusters_by_words.values() if len(clusters) > 1]
 
 
 def _words(keywords: Iterable[str]) -> frozenset[str]:
     return frozenset(word for keyword in keywords for word in keyword.casefold().split())
 
 
-def _spelled(keywords: Sequence[str]) -> str:
+def _format_name(keywords: Sequence[str]) -> str:
+    """Join keywords, cut to length, with a capital first letter."""
     name = ", ".join(keywords)
-    if len(keywords) == 1 and len(name) > LONGEST_NAME:
-        name = f"{name[: LONGEST_NAME - 1].rstrip()}…"
+    if len(keywords) == 1 and len(name) > MAX_LENGTH:
+        name = f"{name[: MAX_LENGTH - 1].rstrip()}…"
     # "iPhone" keeps its small letter.
     first = name.split()[0]
     return name if first != first.lower() else name[0].title() + name[1:]
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """The same names, with a number behind those that an earlier cluster has."""
-    meanings = [_words([name.replace(",", "")]) for name in names]
+    """Append a number to names that an earlier cluster has."""
+    word_sets = [_words([name.replace(",", "")]) for name in names]
     taken = {name.casefold() for name in names}
-    seen: Counter[frozenset[str]] = Counter()
-    told = []
-    for name, meaning in zip(names, meanings, strict=True):
-        seen[meaning] += 1
-        if seen[meaning] > 1:
-            while f"{name} ({seen[meaning]})".casefold() in taken:
-                seen[meaning] += 1
-            name = f"{name} ({seen[meaning]})"
+    counts: Counter[frozenset[str]] = Counter()
+    unique = []
+    for name, words in zip(names, word_sets, strict=True):
+        counts[words] += 1
+        if counts[words] > 1:
+            while f"{name} ({counts[words]})".casefold() in taken:
+                counts[words] += 1
+            name = f"{name} ({counts[words]})"
             taken.add(name.casefold())
-        told.append(name)
-    return told
+        unique.append(name)
+    return unique

@@ -1,4 +1,4 @@
-"""What became of the clusters of one partition in another one of the same rows."""
+"""Changes between two partitions of the same rows: clusters that split, merged, stayed, disappeared or are new."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from coterie.errors import InputError
 ChangeKind: TypeAlias = Literal["stayed", "split", "merged", "new", "gone"]
 Ids: TypeAlias = NDArray[np.int64]
 
-# Which part of a cluster is large enough to speak of.
+# Share of a cluster from which a part counts in a split or a merger.
 LARGE_PART = 0.2
-MOST_MOVES = 20
+# Moves between clusters that are listed.
+MAX_MOVES = 20
 
 
 @dataclass(frozen=True)
 class ClusterChange:
-    """One thing that happened to clusters; which ones, by kind, is told at :func:`compare_partitions`.
+    """One change of clusters; :func:`compare_partitions` defines the kinds.
 
     Attributes
     ----------
     kind:
         ``stayed``, ``split``, ``merged``, ``new`` or ``gone``.
     before, after:
-        Ids of the clusters it is about.
+        Ids of the clusters that changed, and of those that resulted.
     rows:
-        Rows shared: one number for each cluster after of a split, for each cluster before of a merger, else one.
+        Rows in common: one number per resulting cluster of a split, per original cluster of a merger, else one number.
     size_before, size_after:
-        The rows of each cluster of ``before`` and of ``after``.
+        The size of each cluster of ``before`` and of ``after``, in rows.
     """
 
     kind: ChangeKind
@@ -48,7 +49,7 @@ class ClusterChange:
 
 @dataclass(frozen=True)
 class Move:
-    """Rows that went from one cluster to one that is not its partner, and the first few texts among them."""
+    """Rows that moved from one cluster to another that is not its partner, with the first few texts among them."""
 
     before: int
     after: int
@@ -63,15 +64,15 @@ class PartitionChanges:
     Attributes
     ----------
     n_rows, n_left_out:
-        Rows compared, and rows left out because one of the partitions puts them in no cluster.
+        Rows compared, and rows left out because they are in no cluster in one of the partitions.
     n_before, n_after:
-        Clusters that hold a compared row.
+        Clusters that contain a compared row.
     agreement:
-        Share of rows whose cluster after is the partner of their cluster before.
+        Share of rows whose clusters before and after are partners.
     ari, nmi:
-        Adjusted Rand index and normalised mutual information of the two.
+        Adjusted Rand index and normalised mutual information of the two partitions.
     changes:
-        What became of the clusters: splits, mergers, clusters gone, new and stayed; of each the largest first.
+        Splits, mergers, clusters that are gone, new ones, and those that stayed; of each kind the largest first.
     moves:
         The largest moves between clusters that are not partners, at most 20.
     """
@@ -88,16 +89,16 @@ class PartitionChanges:
 
     @property
     def counts(self) -> dict[ChangeKind, int]:
-        """How many changes there are of each kind."""
+        """The number of changes of each kind."""
         found = Counter(change.kind for change in self.changes)
         return {kind: found[kind] for kind in get_args(ChangeKind)}
 
     def of_kind(self, kind: ChangeKind) -> list[ClusterChange]:
-        """The changes of one kind, the largest first."""
+        """Return the changes of one kind, the largest first."""
         return [change for change in self.changes if change.kind == kind]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON, with the number of changes of each kind."""
+        """Return all fields and the number of changes of each kind, for JSON."""
         return {**asdict(self), "counts": dict(self.counts)}
 
 
@@ -106,22 +107,30 @@ def compare_partitions(
     after: Sequence[int] | NDArray[np.integer[Any]],
     texts: Sequence[str] | None = None,
     *,
-    most_examples: int = 3,
+    max_examples: int = 3,
 ) -> PartitionChanges:
-    """Tell what became of the clusters ``before`` in the partition ``after`` of the same rows.
+    """Return how the clusters changed from the partition ``before`` to the partition ``after`` of the same rows.
 
-    Rows labelled -1 in either are left out. Clusters become partners one to one so that as many rows as possible
-    are in partners (Hungarian matching). Then, with a large part meaning at least 20 %:
+    Rows labelled -1 in either are left out. Clusters are matched one to one, as partners, so that as many rows as
+    possible are in partners (Hungarian matching). A large part is at least 20 %:
 
-    - ``split``: large parts of a cluster before went to two or more clusters after, which are listed.
+    - ``split``: large parts of a cluster before are in two or more clusters after, which are listed.
     - ``merged``: two or more clusters before each make up a large part of a cluster after; they are listed.
-    - ``stayed``: partners, of which the one before is not split and the one after not merged, that share a large part
-      of both.
-    - ``gone``: a cluster before of which nothing above speaks; the cluster after that took most of it is named.
-    - ``new``: a cluster after of which nothing above speaks; the cluster before that most of it comes from is named.
+    - ``stayed``: partners that share a large part of both; the one before is not split, the one after not merged.
+    - ``gone``: a cluster before in none of these changes; the cluster after that received most of it is listed.
+    - ``new``: a cluster after in none of these changes; the cluster before that most of it comes from is listed.
 
-    So every cluster is spoken of, and one may be in several changes: half of a cluster that is split may be merged with
-    another one.
+    So every cluster is in at least one change. It may be in several: half of a split cluster may be merged with another
+    one.
+
+    Parameters
+    ----------
+    before, after:
+        The cluster of each row; -1 for no cluster.
+    texts:
+        The text of each row, for examples of the moves.
+    max_examples:
+        The largest number of examples per move.
 
     Examples
     --------
@@ -132,9 +141,7 @@ def compare_partitions(
     first, second = np.asarray(before, dtype=np.int64), np.asarray(after, dtype=np.int64)
     for name, given in (("after", second), ("texts", texts)):
         if given is not None and len(given) != len(first):
-            raise InputError(
-                f"before has {len(first):,} rows and {name} {len(given):,}: give one of each for every row"
-            )
+            raise InputError(f"before has {len(first):,} rows, but {name} has {len(given):,}: give one of each per row")
     compared = np.flatnonzero((first >= 0) & (second >= 0))
     if not len(compared):
         raise InputError("nothing to compare: no row is in a cluster in both partitions")
@@ -154,7 +161,7 @@ def compare_partitions(
         ids_before=ids_before,
         ids_after=ids_after,
     )
-    largest = [cell for cell in np.argsort(-counts, kind="stable") if not are_partners[cell]][:MOST_MOVES]
+    largest = [cell for cell in np.argsort(-counts, kind="stable") if not are_partners[cell]][:MAX_MOVES]
     return PartitionChanges(
         n_rows=len(compared),
         n_left_out=len(first) - len(compared),
@@ -169,28 +176,28 @@ def compare_partitions(
                 before=int(ids_before[cells.before[cell]]),
                 after=int(ids_after[cells.after[cell]]),
                 rows=int(cells.rows[cell]),
-                examples=_examples(texts, compared[table.cell_of_row == cell], most_examples),
+                examples=_examples(texts, compared[table.cell_of_row == cell], max_examples),
             )
             for cell in largest
         ),
     )
 
 
-def _examples(texts: Sequence[str] | None, rows: Ids, wanted: int) -> tuple[str, ...]:
-    """The first texts among the rows that differ."""
+def _examples(texts: Sequence[str] | None, rows: Ids, n_texts: int) -> tuple[str, ...]:
+    """Return the first distinct texts among the rows."""
     if texts is None:
         return ()
     distinct: dict[str, None] = {}
     for row in rows.tolist():
-        if len(distinct) >= wanted:
+        if len(distinct) >= n_texts:
             break
         distinct[texts[row]] = None
-    return tuple(islice(distinct, wanted))
+    return tuple(islice(distinct, n_texts))
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """The pairs of clusters that share a row; clusters by number, with the ids they stand for."""
+    """The pairs of clusters that share a row; clusters by their position among the ids."""
 
     before: NDArray[np.intp]
     after: NDArray[np.intp]
@@ -202,7 +209,7 @@ class _Cells:
     ids_after: Ids
 
     def change(self, kind: ChangeKind, cells: NDArray[np.intp]) -> ClusterChange:
-        """The change that those cells make, the largest first."""
+        """Return the change that these cells make up, with the largest cell first."""
         largest_first = cells[np.argsort(-self.rows[cells], kind="stable")]
         before = list(dict.fromkeys(self.before[largest_first].tolist()))
         after = list(dict.fromkeys(self.after[largest_first].tolist()))
@@ -225,30 +232,31 @@ def _changes(cells: _Cells) -> list[ClusterChange]:
     in_merger = large_of_after & is_merged[cells.after]
     stays = cells.are_partners & large_of_before & large_of_after
     stays &= ~is_split[cells.before] & ~is_merged[cells.after]
-    told = in_split | in_merger | stays
+    is_explained = in_split | in_merger | stays
     is_gone, is_new = np.ones(len(cells.size_before), dtype=bool), np.ones(len(cells.size_after), dtype=bool)
-    is_gone[cells.before[told]] = False
-    is_new[cells.after[told]] = False
-    groups: list[tuple[ChangeKind, list[NDArray[np.intp]]]] = [
-        ("split", _grouped(cells.before, in_split)),
-        ("merged", _grouped(cells.after, in_merger)),
-        ("gone", _largest_alone(cells, _grouped(cells.before, is_gone[cells.before]))),
-        ("new", _largest_alone(cells, _grouped(cells.after, is_new[cells.after]))),
-        ("stayed", _grouped(cells.before, stays)),
+    is_gone[cells.before[is_explained]] = False
+    is_new[cells.after[is_explained]] = False
+    members_by_kind: list[tuple[ChangeKind, list[NDArray[np.intp]]]] = [
+        ("split", _cells_by_cluster(cells.before, in_split)),
+        ("merged", _cells_by_cluster(cells.after, in_merger)),
+        ("gone", _largest_cells(cells, _cells_by_cluster(cells.before, is_gone[cells.before]))),
+        ("new", _largest_cells(cells, _cells_by_cluster(cells.after, is_new[cells.after]))),
+        ("stayed", _cells_by_cluster(cells.before, stays)),
     ]
     found = []
-    for kind, members in groups:
+    for kind, members in members_by_kind:
         found += sorted((cells.change(kind, each) for each in members), key=lambda change: -sum(change.rows))
     return found
 
 
-def _grouped(keys: NDArray[np.intp], chosen: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """The chosen cells, those of equal key together."""
-    places = np.flatnonzero(chosen)
-    places = places[np.argsort(keys[places], kind="stable")]
-    begins = [0, *(np.flatnonzero(np.diff(keys[places])) + 1).tolist(), len(places)]
-    return [places[begin:end] for begin, end in pairwise(begins) if end > begin]
+def _cells_by_cluster(keys: NDArray[np.intp], chosen: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """Return the chosen cells, one array per cluster in ``keys``."""
+    chosen_cells = np.flatnonzero(chosen)
+    chosen_cells = chosen_cells[np.argsort(keys[chosen_cells], kind="stable")]
+    begins = [0, *(np.flatnonzero(np.diff(keys[chosen_cells])) + 1).tolist(), len(chosen_cells)]
+    return [chosen_cells[begin:end] for begin, end in pairwise(begins) if end > begin]
 
 
-def _largest_alone(cells: _Cells, groups: list[NDArray[np.intp]]) -> list[NDArray[np.intp]]:
-    return [group[[cells.rows[group].argmax()]] for group in groups]
+def _largest_cells(cells: _Cells, candidates: list[NDArray[np.intp]]) -> list[NDArray[np.intp]]:
+    """Return the cell with most rows of each array."""
+    return [each[[cells.rows[each].argmax()]] for each in candidates]
