@@ -1,20 +1,20 @@
-"""Write the table of synonyms that ships with the package, out of the database files of WordNet 3.0.
+"""Write the table of synonyms that ships with the package, from the database files of WordNet 3.0.
 
     python tools/wordnet_table.py FOLDER            FOLDER holds data.noun, index.noun, cntlist.rev, noun.exc, ...
     python tools/wordnet_table.py FOLDER --out FILE
 
-The Debian package `wordnet-base` brings the files as /usr/share/wordnet. The same files give the same bytes
-(of the same zlib).
+The Debian package `wordnet-base` installs the files in /usr/share/wordnet. The same files give the same bytes
+(with the same version of zlib).
 
-A line is a word, a tab and its synonyms with `|` between them: all lower-case, the commonest sense first, over
+A line is a word, a tab and its synonyms with `|` between them: all in lower case, most frequent sense first, over
 nouns, verbs, adjectives and adverbs together. A line with `=` before its only entry names the base form of an
-irregular one (`children`, `=child`). Words are single; synonyms may have several words. Left out are
+irregular form (`children`, `=child`). Words are single; synonyms may have several words. Left out are
 
-- whatever is a single letter or holds a digit or a dot, and Roman numbers;
-- senses that WordNet marks as slurs or obscenities, and words that are hardly used in another sense: nobody wants
-  those put into their texts;
-- names that are written like other words: a page is not Thomas Nelson Page;
-- rare nouns and adjectives that look like a form of a common word: `using` means `use`, not exploitation.
+- single letters, entries with a digit or a dot, and Roman numbers;
+- senses that WordNet marks as slurs or obscenities, and words that are hardly used in another sense: they must not
+  appear in augmented texts;
+- names that are spelt like other words: a page is not Thomas Nelson Page;
+- rare nouns and adjectives that look like a form of a frequent word: `using` means `use`, not exploitation.
 """
 
 from __future__ import annotations
@@ -30,20 +30,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "src" / "coterie" / "text" / "augmentation" / "data" / "wordnet_synonyms.tsv.gz"
+# Parts of speech, as the files are named.
 PARTS = ("noun", "verb", "adj", "adv")
 # The digit of a sense key, after the per cent sign; adjective satellites (5) are listed among the adjectives.
 PART_OF_DIGIT = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
+# Usage domains of WordNet whose words are left out.
 UNWANTED_USAGES = ("ethnic_slur", "obscenity", "disparagement")
-FEW_USES = 5  # common words such as "boy" or "suit" stay, in their other senses
+# Uses in the tagged texts from which on a word with an unwanted sense stays, in its other senses ("boy", "suit").
+FEW_USES = 5
+# Glosses of unwanted senses that have no usage domain.
 UNWANTED_GLOSS = re.compile(r"\b(obscene|offensive) (terms?|words?|names?)\b")
+# A word of the table, and an entry of it; not a Roman number.
 SINGLE_WORD = re.compile(r"(?![ivx]+$)[a-z][a-z'-]*[a-z]")
 LEMMA = re.compile(r"(?![ivx]+$)[a-z][a-z' -]*[a-z]")
+# An ending of a verb form and that of its base form.
 VERB_ENDINGS = (("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"))
 
 
 @dataclass(frozen=True)
 class Synset:
-    """Lemmas of one meaning in lower case; those among them that are names, and those unwanted in a text."""
+    """Lemmas of one meaning in lower case; those of them that are names, and those that are left out."""
 
     lemmas: tuple[str, ...]
     names: frozenset[str]
@@ -59,7 +65,7 @@ def main() -> None:
 
 
 def table(folder: Path) -> bytes:
-    """The whole file, compressed."""
+    """Return the whole file, compressed."""
     synonyms = synonyms_of_words(folder)
     lines = [f"{word}\t{'|'.join(found)}" for word, found in synonyms.items()]
     lines += [f"{form}\t={base}" for form, base in irregular_forms(folder, set(synonyms)).items()]
@@ -72,7 +78,7 @@ def table(folder: Path) -> bytes:
 
 
 def synonyms_of_words(folder: Path) -> dict[str, list[str]]:
-    """Each single word with the other members of its synsets, the commonest sense first."""
+    """Return each single word with the other members of its synsets, most frequent sense first."""
     counts = sense_counts(folder / "cntlist.rev")
     uses: dict[str, int] = defaultdict(int)
     for (lemma, _, _), count in counts.items():
@@ -105,13 +111,13 @@ def synonyms_of_words(folder: Path) -> dict[str, list[str]]:
 
 
 def verb_bases(word: str, irregular: dict[str, list[str]]) -> list[str]:
-    """The verbs that ``word`` would be a form of."""
+    """Return the verbs that ``word`` could be a form of."""
     by_ending = [word.removesuffix(ending) + new for ending, new in VERB_ENDINGS if word.endswith(ending)]
     return by_ending + irregular.get(word, [])
 
 
 def irregular_forms(folder: Path, known: set[str]) -> dict[str, str]:
-    """``children`` to ``child``, where the form has no synonyms of its own and its base has."""
+    """Return irregular forms with their base, where only the base has synonyms: ``children``, ``child``."""
     forms: dict[str, str] = {}
     for part in PARTS:
         for form, bases in exceptions(folder / f"{part}.exc").items():
@@ -122,13 +128,13 @@ def irregular_forms(folder: Path, known: set[str]) -> dict[str, str]:
 
 
 def exceptions(path: Path) -> dict[str, list[str]]:
-    """Irregular forms with their base forms."""
+    """Return irregular forms with their base forms."""
     lines = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     return {form: bases for form, *bases in lines}
 
 
 def sense_counts(path: Path) -> dict[tuple[str, str, int], int]:
-    """How often each sense (lemma, part of speech, number) occurs in the texts that WordNet's makers tagged."""
+    """Return how often each sense (lemma, part of speech, number) occurs in the texts that WordNet tagged."""
     counts = {}
     for line in path.read_text(encoding="ascii").splitlines():
         key, number, count = line.split()
@@ -138,14 +144,14 @@ def sense_counts(path: Path) -> dict[tuple[str, str, int], int]:
 
 
 def index(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Each lemma with the offsets of its synsets, the commonest first."""
+    """Yield each lemma with the offsets of its synsets, most frequent first."""
     for line in records(path):
         fields = line.split()
         yield fields[0], fields[-int(fields[2]) :]
 
 
 def read_synsets(folder: Path, part: str) -> dict[str, Synset]:
-    """The synsets of a part of speech by their offset."""
+    """Return the synsets of a part of speech by their offset."""
     marks = {
         offset for lemma, offsets in index(folder / "index.noun") if lemma in UNWANTED_USAGES for offset in offsets
     }
@@ -172,7 +178,7 @@ def read_synsets(folder: Path, part: str) -> dict[str, Synset]:
 
 
 def records(path: Path) -> Iterator[str]:
-    """The lines after the licence, which is set in by two spaces."""
+    """Return the lines after the licence, which is indented by two spaces."""
     return (line for line in path.read_text(encoding="ascii").splitlines() if not line.startswith("  "))
 
 

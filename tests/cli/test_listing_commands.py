@@ -130,7 +130,7 @@ def test_datasets_list_says_what_is_at_hand(tmp_path: Path, monkeypatch: pytest.
     before = shown()
     assert set(names) <= set(before)
     assert "bundled" in before["support"]
-    assert before["stackoverflow"].startswith("stackoverflow 20,000 20 can be fetched ")
+    assert before["stackoverflow"].startswith("stackoverflow 20,000 20 no: fetch it ")
     (tmp_path / "stackoverflow.csv.gz").write_bytes(b"")
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
     assert shown()["stackoverflow"].startswith("stackoverflow 20,000 20 yes ")
@@ -184,7 +184,7 @@ def test_doctor_says_what_is_here(tiny_encoder: Path, tmp_path: Path, monkeypatc
     assert str(tmp_path / "cache" / "datasets") in outcome.out.replace("\n", "").replace(" ", "")
     assert "COTERIE_DATA not set" in outcome.words
     assert "offline" in outcome.words
-    assert "data sets at hand support" in outcome.words
+    assert "data sets here support" in outcome.words
     assert "extras not installed" in outcome.words and "plot" in outcome.words
     last = "No telemetry: Coterie sends nothing anywhere (except to a language model that you name yourself).\n"
     assert outcome.out.endswith(last)

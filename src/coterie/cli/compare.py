@@ -39,8 +39,9 @@ def compare(
 ) -> None:
     """Show what differs between two runs on the same texts.
 
-    How far they agree; which clusters split, merged, are gone or new; and which texts moved. Rows are matched by id
-    where both runs have ids (fit --id-column), else one by one. Texts in no cluster of one of the runs are left out.
+    It shows how far they agree; which clusters were split or merged, are gone or new; and which texts moved. Rows are
+    matched by id if both runs have ids (fit --id-column), else one by one. Texts in no cluster of one of the runs are
+    left out.
 
     A run folder is read with the changes made in `coterie explore`; its **assignments.csv** as it was fitted. So
     `coterie compare run/assignments.csv run` shows what people changed.

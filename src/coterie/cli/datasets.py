@@ -17,7 +17,7 @@ app = typer.Typer(help="List, download and find data sets.", no_args_is_help=Tru
 
 @app.command("list")
 def list_(json_: Json = False) -> None:
-    """List the data sets, and whether each is at hand.
+    """List the data sets, and which of them are on this machine.
 
     **Example**
 
@@ -42,7 +42,7 @@ def _print_cards(cards: Sequence[DatasetCard]) -> None:
     from coterie.cli.tables import wide_console
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("name", "texts", "classes", "at hand", "for", "what the text is"):
+    for column in ("name", "texts", "classes", "on this machine", "for", "what the text is"):
         table.add_column(
             column, justify="right" if column in {"texts", "classes"} else "left", no_wrap=column == "name"
         )
@@ -65,7 +65,7 @@ def _availability(card: DatasetCard) -> str:
         return "bundled"
     if find_dataset(card.name) is not None:
         return "yes"
-    return "can be fetched" if card.fetchable else "bring your own"
+    return "no: fetch it" if card.fetchable else "no: bring your own"
 
 
 @app.command("fetch")

@@ -94,4 +94,4 @@ def _datasets() -> Iterator[tuple[str, str]]:
 
     yield "COTERIE_DATA", os.environ.get("COTERIE_DATA", "not set")
     yield "data set cache", str(cache_folder())
-    yield "data sets at hand", ", ".join(card.name for card in list_datasets() if find_dataset(card.name) is not None)
+    yield "data sets here", ", ".join(card.name for card in list_datasets() if find_dataset(card.name) is not None)

