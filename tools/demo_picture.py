@@ -1,4 +1,4 @@
-"""Draw docs/demo.svg, the picture in the README, from the run folder of `make demo`.
+"""Write docs/demo.svg, the picture in the README, from the run folder of `make demo`.
 
 python tools/demo_picture.py demo-run docs/demo.svg
 """

@@ -56,7 +56,7 @@ def command_part(name: str, command: Any) -> list[str]:
 
 
 def help_text(text: str) -> str:
-    """The help of a command; its examples, one a paragraph, become one block."""
+    """Return the help of a command; its examples, one per paragraph, become one block."""
     parts = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip())]
     made: list[str] = []
     block: list[str] | None = None

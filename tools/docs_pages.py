@@ -95,7 +95,7 @@ CALLS = (
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its path under docs/."""
+    """Return every generated page by its path under docs/."""
     made = {"methods/index.md": methods_page()}
     made |= {f"methods/{info.name}.md": method_page(info) for info in METHODS}
     return made | {"reference/cli.md": command_line_page(NOTE), "reference/python.md": python_page()}
@@ -112,7 +112,7 @@ def joined(*parts: str) -> str:
 
 
 class Linker:
-    """Turns the dotted name of a role into a link from one page, or into code where it has no page."""
+    """Turn the dotted name of a role into a link from one page, or into code if it has no page."""
 
     def __init__(self, page: str) -> None:
         self.page = page
@@ -200,7 +200,7 @@ def method_page(info: MethodInfo) -> str:
 
 
 def training_part(target: type, link: Linker) -> str:
-    """How the training defaults of a method differ from the general ones."""
+    """Return how the training defaults of a method differ from the general ones."""
     parameter = inspect.signature(target).parameters.get("training")
     if parameter is None:
         return ""
@@ -221,7 +221,7 @@ def documented(thing: Any) -> Docstring:
 
 
 def defaults(target: Any) -> dict[str, str]:
-    """Defaults as one would write them on the command line."""
+    """Return defaults as they are written on the command line."""
     found = {
         name: f"`{shown(parameter.default)}`"
         for name, parameter in inspect.signature(target).parameters.items()
@@ -278,7 +278,7 @@ def named_part(name: str, thing: Any, link: Linker) -> list[str]:
 
 
 def signature(name: str, thing: Any) -> str:
-    """How to call it, with one parameter per line if it does not fit on one line."""
+    """Return a signature, with one parameter per line if it does not fit on one line."""
     called = inspect.signature(thing)
     # The repr of a dataclass's default factory is its address in memory.
     empty = inspect.Parameter.empty

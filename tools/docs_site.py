@@ -2,9 +2,9 @@
 
     python tools/docs_site.py
 
-Pages link to files of the repository beside docs/, which are not part of the site: there such a link is its words and
-the file's path. The build fails on warnings of zensical, on links that lead nowhere, and on anything a page would load
-from another machine.
+Pages link to files of the repository outside docs/, which are not part of the site: on the site such a link is its text
+followed by the path of the file. The build fails on warnings of zensical, on broken links, and on anything that a page
+would load from another machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, SITE = ROOT / "docs", ROOT / "site"
-# Elements that load what they point to; an anchor only leads there.
+# Elements that load what they point to; a link does not.
 LOADED = {
     "script": "src",
     "img": "src",
@@ -35,7 +35,7 @@ ELSEWHERE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
 
 
 def without_links_out(text: str, page: Path, root: Path) -> str:
-    """The Markdown of a page, in which links to files outside docs/ are words and a path."""
+    """Return the Markdown of a page with links to files outside docs/ replaced by their text and path."""
 
     def plain(link: re.Match[str]) -> str:
         words, target = link[1], link[2].split("#")[0]
@@ -53,7 +53,7 @@ def without_links_out(text: str, page: Path, root: Path) -> str:
 
 
 class References(HTMLParser):
-    """What a page loads, where it leads, and the places in it that others may lead to."""
+    """What a page loads, what it links to, and the anchors in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class References(HTMLParser):
 
 
 def complaints(site: Path) -> list[str]:
-    """What is wrong with a built site, a sentence each."""
+    """Return what is wrong with a built site, one sentence each."""
     pages = {}
     for path in sorted(site.rglob("*.html")):
         pages[path] = References()
@@ -87,7 +87,7 @@ def complaints(site: Path) -> list[str]:
         found += [f"{name} loads {each} from another machine" for each in references.loads if ELSEWHERE.match(each)]
         for target in {*references.leads, *references.loads}:
             parts = urlsplit(target)
-            # The page for wrong addresses is shown at any of them, so its own links start at the root.
+            # The page 404.html is shown at any address, so its links start at the root of the site.
             if parts.scheme or parts.netloc or path.name == "404.html":
                 continue
             aim = (path.parent / unquote(parts.path)).resolve() if parts.path else path
@@ -110,7 +110,7 @@ def _addresses(style: str) -> list[str]:
 
 
 def build(site: Path) -> None:
-    """Build from a copy of docs/ without links out of it."""
+    """Build the site from a copy of docs/ in which no link leads out of it."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         shutil.copytree(DOCS, copy / "docs")

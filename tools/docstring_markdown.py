@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-# A role names code somewhere else: its name, and what to make of it.
+# Turns the name in a role (:class:`NAME`) into Markdown.
 Link = Callable[[str], str]
 
 
 @dataclass
 class Docstring:
-    """A docstring in its parts; ``sections`` in the order in which they stand there."""
+    """The parts of a docstring; ``sections`` keep their order."""
 
     summary: str
     paragraphs: list[str]
@@ -32,7 +32,7 @@ class Docstring:
 
 
 def entries(lines: list[str]) -> tuple[list[tuple[list[str], str]], list[str]]:
-    """Parameters or attributes, ``(names, text)`` each, and the paragraphs that stand behind them."""
+    """Return parameters or attributes as ``(names, text)``, and the paragraphs that follow them."""
     found: list[tuple[list[str], list[str]]] = []
     rest: list[str] = []
     for line in lines:
@@ -47,7 +47,7 @@ def entries(lines: list[str]) -> tuple[list[tuple[list[str], str]], list[str]]:
 
 
 def table(lines: list[str], link: Link, heading: str, defaults: Mapping[str, str] | None = None) -> str:
-    """Entries as a table, with a column of defaults (Markdown) where there are any, and what stands behind them."""
+    """Return entries as a table, with a column of ``defaults`` (Markdown) if given, and the paragraphs that follow."""
     found, rest = entries(lines)
     columns = [heading, "default", "what it is"] if defaults is not None else [heading, "what it is"]
     rows = [_row(columns), _row(["---"] * len(columns))]
@@ -60,7 +60,7 @@ def table(lines: list[str], link: Link, heading: str, defaults: Mapping[str, str
 
 
 def prose(lines: list[str], link: Link) -> str:
-    """Paragraphs and lists; a line that follows a list without a blank one is a paragraph of its own."""
+    """Return paragraphs and lists; a line after a list is a paragraph of its own, even without a blank line between."""
     blocks: list[str] = []
     for line in lines:
         if line.startswith("- "):
@@ -79,12 +79,12 @@ def prose(lines: list[str], link: Link) -> str:
 
 
 def examples(lines: list[str]) -> str:
-    """A session of the Python prompt."""
+    """Return lines of a docstring as a session of the Python prompt."""
     return "```pycon\n" + "\n".join(lines).strip() + "\n```"
 
 
 def inline(text: str, link: Link) -> str:
-    """Code and roles of reStructuredText as Markdown."""
+    """Return text with code and roles of reStructuredText as Markdown."""
     text = re.sub(r":(?:class|func|meth|mod|attr|data):`~?([^`]+)`", lambda role: link(role[1]), text)
     return re.sub(r"``(.+?)``", r"`\1`", text)
 

@@ -12,7 +12,7 @@ REASON = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
 
 @dataclass
 class Example:
-    """One block; ``reason`` says why it is not run, ``shown`` what the page says one sees."""
+    """One block; ``reason`` says why it is not run, ``shown`` what the page says it prints."""
 
     language: str
     code: str
@@ -22,7 +22,7 @@ class Example:
 
 
 def examples_of(page: Path) -> list[Example]:
-    """The blocks in bash and Python, each with the block of text that follows before the next one."""
+    """Return the blocks in bash and Python, each with the block of text that follows it."""
     text = page.read_text(encoding="utf-8")
     found: list[Example] = []
     for fence in FENCE.finditer(text):
@@ -37,7 +37,7 @@ def examples_of(page: Path) -> list[Example]:
 
 
 def missing_lines(shown: str, printed: str) -> list[str]:
-    """Lines that a page shows and that were not printed; spaces count once, and ``…`` stands for anything."""
+    """Return lines that a page shows and that were not printed; spaces count once, and ``…`` matches anything."""
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     missing = []
     for line in filter(str.strip, shown.splitlines()):

@@ -1,4 +1,4 @@
-"""The site is whole: every page has its place, no link leads nowhere, nothing is loaded from another machine."""
+"""The site is complete: every page is in the navigation, no link is broken, nothing is loaded from another machine."""
 
 from __future__ import annotations
 
