@@ -1,4 +1,4 @@
-"""The default method on the tuning sets: its start, its rounds, what the guard chose, and how long it took.
+"""The default method on the tuning sets: its start, its rounds, which the guard selected, and how long it took.
 
     PYTHONPATH=src python benchmarks/auto_trials.py --texts 1500 --out benchmarks/results/auto_trials.json
     PYTHONPATH=src python benchmarks/auto_trials.py --sets snips --texts 5000 --out benchmarks/results/auto_trials.json
@@ -69,8 +69,8 @@ def tried(texts: list[str], labels: list[str], seed: int, settings: dict[str, An
             {
                 "name": each.name,
                 "accuracy": accuracy(corpus.expand(each.labels, -1)),
-                "neighbours": round(each.semantic_modularity, 4),
-                "words": round(each.lexical_modularity, 4),
+                "neighbours": round(each.criteria["semantic_modularity"], 4),
+                "words": round(each.criteria["lexical_modularity"], 4),
             }
             for each in model.candidates_
         ],

@@ -29,7 +29,7 @@ from coterie.encoders.device import resolve_device
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.metrics.external.scores import evaluate
-from coterie.selection.choose_k import LOOKED_AT, NEARLY, WEIGHTS, Candidate, choose_k
+from coterie.selection.k_choice import NEARLY_EQUAL, SAMPLE_SIZE, WEIGHTS, KCandidate, choose_k
 from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.sampling import draw_sample
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """``vectors``: one row a distinct text; labels: one a row."""
+    """Choose k and score it. ``vectors``: one row per distinct text; ``labels``: one per row."""
     began = time.perf_counter()
     found = choose_k(corpus, vectors=corpus.expand(vectors, 0.0))
     seconds = time.perf_counter() - began
@@ -100,18 +100,18 @@ def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32]) ->
         "seconds": round(seconds, 1),
         "why": list(found.why),
         "each_sign_alone": {
-            sign: max(found.candidates, key=lambda each: getattr(each, sign)).k
-            for sign in ("stability", "silhouette", "gap", "neighbours", "words")
+            name: max(found.candidates, key=lambda each: getattr(each, name)).k
+            for name in ("stability", "silhouette", "gap", "neighbours", "words")
         },
         "at_chosen": scores(found.k),
         "at_classes": scores(classes),
     }
 
 
-def near(candidates: tuple[Candidate, ...], k: int) -> list[int]:
-    """The lowest and the highest number whose sum of signs is as good as that of the best."""
+def near(candidates: tuple[KCandidate, ...], k: int) -> list[int]:
+    """The lowest and the highest number whose sum of criteria is as good as that of the best."""
     best = next(each.score for each in candidates if each.k == k)
-    close = [each.k for each in candidates if best - each.score < NEARLY]
+    close = [each.k for each in candidates if best - each.score < NEARLY_EQUAL]
     return [min(close), max(close)]
 
 
@@ -119,10 +119,10 @@ def tuning_sets(cache: Path) -> Iterator[tuple[str, Corpus, list[str], NDArray[n
     whole = {}
     for name in TUNING:
         loaded = load_set(find_set(name))
-        sample = draw_sample(as_corpus(loaded.texts), LOOKED_AT, 0)
+        sample = draw_sample(as_corpus(loaded.texts), SAMPLE_SIZE, 0)
         label_of = dict(zip(loaded.texts, loaded.labels, strict=True))
         texts = list(sample.corpus.distinct)
-        vectors = embedded(texts, cache / f"{name}.{LOOKED_AT}.npy")
+        vectors = embedded(texts, cache / f"{name}.{SAMPLE_SIZE}.npy")
         whole[name] = (texts, np.array([label_of[text] for text in texts]), vectors)
         yield name, as_corpus(texts), whole[name][1].tolist(), vectors
     for name, n_classes, seed in PARTS:

@@ -1,4 +1,4 @@
-"""Which of several clusterings of the frozen embeddings is chosen without labels, and which would have been best.
+"""Which of several clusterings of the frozen embeddings is selected without labels, and which would have been best.
 
     PYTHONPATH=src python benchmarks/starts.py --sets tuning --out benchmarks/results/starts.json
     PYTHONPATH=src python benchmarks/starts.py --sets short --out benchmarks/results/starts.json
@@ -27,8 +27,17 @@ from coterie.encoders.device import resolve_device
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.metrics.external.scores import evaluate
 from coterie.selection import choose_start
-from coterie.selection.choose_start import SIGNS, Judged
+from coterie.selection.start_choice import CRITERIA, ScoredClustering
 from coterie.text.corpus import Corpus
+
+# Names of the criteria in the file of results.
+RECORD_NAMES = {
+    "lexical_modularity": "words",
+    "normalised_semantic_modularity": "neighbours",
+    "silhouette": "silhouette",
+    "gaussian_likelihood": "likelihood",
+    "stability": "stability",
+}
 
 
 def main() -> None:
@@ -55,24 +64,28 @@ def main() -> None:
         options.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def told(sign: float) -> float | None:
-    return None if np.isnan(sign) else round(sign, 4)
+def rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 4)
 
 
 def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32], seed: int) -> dict[str, Any]:
-    """``vectors``: one row a distinct text; labels: one a row."""
+    """Score every clustering. ``vectors``: one row per distinct text; ``labels``: one per row."""
     began = time.perf_counter()
     classes = len(set(labels))
     device = resolve_device("auto")
     found = choose_start(corpus.distinct, classes, vectors=vectors, weights=corpus.counts, seed=seed, device=device)
     seconds = time.perf_counter() - began
 
-    def scored(each: Judged) -> dict[str, float]:
+    def scored(each: ScoredClustering) -> dict[str, float]:
         found = evaluate(labels, corpus.expand(each.labels, -1).tolist())
         return {"accuracy": round(100 * found.accuracy, 2), "nmi": round(100 * found.nmi, 2)}
 
-    scores = {each.name: scored(each) for each in found.judged}
-    signs = {each.name: {sign: told(getattr(each, sign)) for sign in (*SIGNS, "score")} for each in found.judged}
+    scores = {each.name: scored(each) for each in found.ranking}
+    criteria = {
+        each.name: {RECORD_NAMES[name]: rounded(each.criteria[name]) for name in (*CRITERIA, "stability")}
+        | {"score": rounded(each.score)}
+        for each in found.ranking
+    }
     return {
         "texts": len(corpus),
         "classes": classes,
@@ -80,11 +93,11 @@ def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32], se
         "seconds": round(seconds, 1),
         "device": str(device),
         "chosen": found.best.name,
-        "even": found.even,
+        "even": found.equal_sizes,
         "returned": scored(found.best),
         "best": max(scores, key=lambda name: scores[name]["accuracy"]),
         "scores": scores,
-        "signs": signs,
+        "signs": criteria,
     }
 
 

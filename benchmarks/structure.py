@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from coterie import __version__
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
-from coterie.selection.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
+from coterie.selection.structure import (
+    LEAST_STRUCTURE,
+    ONE_SUBJECT_SIMILARITY,
+    UNRELATED_SENTENCES,
+    mean_similarity,
+    structure_beyond_chance,
+)
 
 MOST, DRAWS = 1_500, (200, 100)
 MESSAGE = "my parcel is late and nobody at the depot can tell me when the courier will bring it to my door"
@@ -34,15 +40,15 @@ def main() -> None:
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
     encoder = TransformerEncoder.load(DEFAULT_MODEL, max_length=64)
-    unlike = encoder.encode(list(UNLIKE))
+    unrelated = encoder.encode(list(UNRELATED_SENTENCES))
     found: dict[str, Any] = {}
 
     def add(name: str, vectors: NDArray[np.float32], n_clusters: int) -> None:
         found[name] = {
             "texts": len(vectors),
             "clusters": n_clusters,
-            "structure": round(structure(vectors, n_clusters), 3),
-            "likeness": round(likeness(vectors, unlike), 3),
+            "structure": round(structure_beyond_chance(vectors, n_clusters), 3),
+            "likeness": round(mean_similarity(vectors, unrelated), 3),
         }
         print(name, found[name], flush=True)
 
@@ -71,12 +77,12 @@ def main() -> None:
     ):
         add(name, encoder.encode(list(dict.fromkeys(texts))), 4)
     content = {
-        "what": "structure and likeness of texts without labels (coterie.selection.structure)",
+        "what": "structure and similarity of texts without labels (coterie.selection.structure)",
         "date": datetime.now(UTC).date().isoformat(),
         "code_version": __version__,
         "encoder": DEFAULT_MODEL,
-        "found_from": FOUND_FROM,
-        "one_subject_from": ONE_SUBJECT_FROM,
+        "found_from": LEAST_STRUCTURE,
+        "one_subject_from": ONE_SUBJECT_SIMILARITY,
         "found": found,
     }
     options.out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

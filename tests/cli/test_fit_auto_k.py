@@ -65,7 +65,7 @@ def test_what_is_refused(texts_csv: Path, tiny_encoder: Path, tmp_path: Path) ->
     assert "-k auto" in refusal(*given, "-k", 4, "--k-range", "5-60")
     for texts in (["one", "two", "three"], ["the same"] * 30):
         write_csv(texts_csv, {"text": texts})
-        assert "distinct texts (10 at least are needed)" in refusal(*given, "-k", "auto")
+        assert "distinct texts (at least 10 are needed)" in refusal(*given, "-k", "auto")
     outcome = coterie(*given, "-k", "lots")
     assert outcome.code == 2
     assert "'auto'" in outcome.err

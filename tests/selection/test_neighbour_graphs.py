@@ -1,4 +1,4 @@
-"""What starts see of texts: the graph of meaning and of words by loops, the say of words by hand, parts of it."""
+"""Neighbour graphs: the semantic and the lexical one by loops, the weight of the lexical one by hand, subsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.selection.graph import neighbour_graph
-from coterie.selection.neighbour_graphs import Seen, Words, see
+from coterie.selection.neighbour_graphs import LexicalGraph, NeighbourGraphs, build_graphs
 
 K = 4
 Array = NDArray[np.float64]
@@ -20,7 +20,7 @@ FILLERS = ["please", "still", "again", "today", "why"]
 
 
 def _bundles(n: int = 30, spread: float = 0.1, seed: int = 0, above: float = 0.0) -> tuple[Labels, Array]:
-    """Bundles in as many directions, of vectors of any length; all alike in one more direction where asked."""
+    """Bundles in as many directions, of vectors of any length; all cosines in one more direction where asked."""
     random = np.random.default_rng([seed, 1])
     truth = random.permutation(np.repeat(np.arange(K), n))
     vectors = np.eye(K, 12)[truth] + random.normal(scale=spread, size=(len(truth), 12))
@@ -36,23 +36,23 @@ def _texts(labels: Labels, seed: int = 0) -> list[str]:
 
 def _cosines(vectors: Array) -> Array:
     wide = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    alike = wide @ wide.T
-    np.fill_diagonal(alike, -np.inf)
-    return np.asarray(alike)
+    cosines = wide @ wide.T
+    np.fill_diagonal(cosines, -np.inf)
+    return np.asarray(cosines)
 
 
 def _order(vectors: Array, count: int) -> list[list[int]]:
     """The nearest others of each row."""
-    alike = _cosines(vectors)
-    return [sorted(range(len(vectors)), key=lambda j, i=i: -alike[i, j])[:count] for i in range(len(vectors))]
+    cosines = _cosines(vectors)
+    return [sorted(range(len(vectors)), key=lambda j, i=i: -cosines[i, j])[:count] for i in range(len(vectors))]
 
 
-def _meaning(vectors: Array, count: int) -> Array:
+def _semantic(vectors: Array, count: int) -> Array:
     """The graph by loops: widths by bisection, weights of the two sides put together."""
-    alike, order = _cosines(vectors), _order(vectors, count)
-    named = np.zeros_like(alike)
+    cosines, order = _cosines(vectors), _order(vectors, count)
+    named = np.zeros_like(cosines)
     for i, row in enumerate(order):
-        distances = [1 - alike[i, j] for j in row]
+        distances = [1 - cosines[i, j] for j in row]
         low, high = 1e-9, 100.0
         for _ in range(200):
             width = (low + high) / 2
@@ -63,7 +63,7 @@ def _meaning(vectors: Array, count: int) -> Array:
     return np.asarray(named + named.T - named * named.T)
 
 
-def _kept_together(labels: Labels, first: Labels, second: Labels) -> float:
+def _modularity(labels: Labels, first: Labels, second: Labels) -> float:
     """The share of pairs in one cluster, less what chance would give."""
     pairs = [(int(labels[i]), int(labels[j])) for i, j in zip(first, second, strict=True)]
     total = sum(a == b for a, b in pairs) / len(pairs)
@@ -72,8 +72,8 @@ def _kept_together(labels: Labels, first: Labels, second: Labels) -> float:
     return total
 
 
-def _say(labels: Labels, words: Words, seen: Seen) -> float:
-    ratio = _kept_together(labels, *words.akin) / _kept_together(labels, *seen.pairs)
+def _weight(labels: Labels, words: LexicalGraph, graphs: NeighbourGraphs) -> float:
+    ratio = _modularity(labels, *words.pairs) / _modularity(labels, *graphs.semantic_pairs)
     return min(max(ratio, 0.0), 1.0)
 
 
@@ -86,15 +86,15 @@ def _dense(graph: Any) -> Array:
     return np.asarray(graph.toarray())
 
 
-def _made(texts: list[str]) -> Words:
-    words = Words.of(texts)
+def _made(texts: list[str]) -> LexicalGraph:
+    words = LexicalGraph.build(texts)
     assert words is not None
     return words
 
 
-def _akin(words: Words) -> dict[int, set[int]]:
+def _lexical_neighbours(words: LexicalGraph) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {}
-    for i, j in zip(*words.akin, strict=True):
+    for i, j in zip(*words.pairs, strict=True):
         assert int(j) not in found.setdefault(int(i), set())
         found[int(i)].add(int(j))
     return found
@@ -103,7 +103,7 @@ def _akin(words: Words) -> dict[int, set[int]]:
 # --- The graph ---
 
 
-def test_neighbours_that_are_not_alike_are_none() -> None:
+def test_texts_with_nothing_in_common_are_no_neighbours() -> None:
     rows = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [2, 1, 0]])
     cosines = np.array([[0.9, 0.2, 0.0], [0.9, 0.0, -0.5], [0.2, 0.0, -0.3], [-0.3, -0.5, -0.5]])
     graph = _dense(neighbour_graph(rows, cosines))
@@ -118,13 +118,13 @@ def test_neighbours_that_are_not_alike_are_none() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_in_all_directions_only_those_alike_are_neighbours(seed: int) -> None:
+def test_only_positive_cosines_make_neighbours(seed: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(20, 3))
-    alike, order = _cosines(vectors), _order(vectors, 15)
-    graph = _dense(neighbour_graph(np.array(order), np.array([alike[i, row] for i, row in enumerate(order)])))
+    cosines, order = _cosines(vectors), _order(vectors, 15)
+    graph = _dense(neighbour_graph(np.array(order), np.array([cosines[i, row] for i, row in enumerate(order)])))
     named = np.array([[j in row or i in order[j] for j in range(20)] for i, row in enumerate(order)])
-    assert (named & (alike <= 0)).any()
-    assert np.array_equal(graph > 0, named & (alike > 0))
+    assert (named & (cosines <= 0)).any()
+    assert np.array_equal(graph > 0, named & (cosines > 0))
 
 
 def test_a_graph_of_texts_that_are_all_opposite_is_empty() -> None:
@@ -132,29 +132,29 @@ def test_a_graph_of_texts_that_are_all_opposite_is_empty() -> None:
     assert not _dense(graph).any()
 
 
-# --- Meaning ---
+# --- The semantic graph ---
 
 
-def test_meaning_is_that_of_the_loops() -> None:
+def test_the_semantic_graph_is_that_of_the_loops() -> None:
     _, vectors = _bundles(12, spread=0.25, above=1.0)
     assert (np.sort(_cosines(vectors), axis=1)[:, -15:] > 0).all()
-    seen = see(vectors)
-    np.testing.assert_allclose(_dense(seen.meaning), _meaning(vectors, 15), atol=1e-3)
-    assert np.array_equal(seen.near, _order(vectors, 10))
-    assert seen.units.dtype == np.float32
-    np.testing.assert_allclose(seen.units, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=1e-6)
+    graphs = build_graphs(vectors)
+    np.testing.assert_allclose(_dense(graphs.semantic_graph), _semantic(vectors, 15), atol=1e-3)
+    assert np.array_equal(graphs.nearest_rows, _order(vectors, 10))
+    assert graphs.units.dtype == np.float32
+    np.testing.assert_allclose(graphs.units, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=1e-6)
 
 
-def test_without_words_the_graph_is_that_of_meaning() -> None:
+def test_without_words_the_combined_graph_is_the_semantic_one() -> None:
     _, vectors = _bundles(10)
-    seen = see(vectors)
-    assert seen.words is None
-    assert np.array_equal(_dense(seen.graph), _dense(seen.meaning))
+    graphs = build_graphs(vectors)
+    assert graphs.lexical is None
+    assert np.array_equal(_dense(graphs.combined), _dense(graphs.semantic_graph))
 
 
 def test_pairs_are_each_text_and_its_nearest() -> None:
     _, vectors = _bundles(6)
-    first, second = see(vectors).pairs
+    first, second = build_graphs(vectors).semantic_pairs
     expected = [(i, j) for i, row in enumerate(_order(vectors, 10)) for j in row]
     assert sorted(zip(first.tolist(), second.tolist(), strict=True)) == sorted(expected)
 
@@ -162,42 +162,42 @@ def test_pairs_are_each_text_and_its_nearest() -> None:
 @pytest.mark.parametrize("n", [2, 3, 8, 12])
 def test_few_texts_are_all_neighbours(n: int) -> None:
     vectors = _bundles(10, above=2.0)[1][:n]
-    seen = see(vectors)
-    assert seen.near.shape == (n, min(10, n - 1))
-    assert np.array_equal(_dense(seen.meaning) > 0, ~np.eye(n, dtype=bool))
+    graphs = build_graphs(vectors)
+    assert graphs.nearest_rows.shape == (n, min(10, n - 1))
+    assert np.array_equal(_dense(graphs.semantic_graph) > 0, ~np.eye(n, dtype=bool))
 
 
-# --- Words ---
+# --- The lexical graph ---
 
 
-def test_akin_are_those_that_share_a_word() -> None:
+def test_lexical_neighbours_share_a_word() -> None:
     texts = ["late parcel", "parcel again", "Parcel, late!", "refund a", "a refund", "lonely a", "?"]
-    assert _akin(_made(texts)) == {0: {1, 2}, 1: {0, 2}, 2: {0, 1}, 3: {4}, 4: {3}}
+    assert _lexical_neighbours(_made(texts)) == {0: {1, 2}, 1: {0, 2}, 2: {0, 1}, 3: {4}, 4: {3}}
 
 
-def test_akin_are_the_five_nearest() -> None:
+def test_lexical_neighbours_are_the_five_nearest() -> None:
     # The first shares two words with five others, and one word with all.
     texts = ["late parcel today"] + ["late parcel"] * 5 + [f"today number{i} other{i} more{i}" for i in range(10)]
-    assert _akin(_made(texts))[0] == {1, 2, 3, 4, 5}
+    assert _lexical_neighbours(_made(texts))[0] == {1, 2, 3, 4, 5}
 
 
 def test_a_rare_word_is_worth_more_than_a_common_one() -> None:
     texts = ["rare common"] + ["rare filler"] * 5 + ["common filler"] * 30
-    assert _akin(_made(texts))[0] == {1, 2, 3, 4, 5}
+    assert _lexical_neighbours(_made(texts))[0] == {1, 2, 3, 4, 5}
 
 
-def test_at_most_five_are_akin_and_all_share_a_word() -> None:
+def test_at_most_five_are_lexical_neighbours_and_all_share_a_word() -> None:
     random = np.random.default_rng(0)
     texts = [" ".join(f"word{w}" for w in random.integers(70, size=3)) for _ in range(60)]
     sharing = {i: {j for j in range(60) if j != i and _words(texts[i]) & _words(texts[j])} for i in range(60)}
-    akin = _akin(_made(texts))
+    near = _lexical_neighbours(_made(texts))
     for i in range(60):
-        assert akin.get(i, set()) <= sharing[i]
-        assert len(akin.get(i, set())) == min(5, len(sharing[i]))
+        assert near.get(i, set()) <= sharing[i]
+        assert len(near.get(i, set())) == min(5, len(sharing[i]))
     assert min(map(len, sharing.values())) < 5 < max(map(len, sharing.values()))
 
 
-def test_the_graph_of_words_joins_those_that_share_one() -> None:
+def test_the_lexical_graph_joins_texts_that_share_a_word() -> None:
     random = np.random.default_rng(1)
     texts = [" ".join(f"word{w}" for w in random.integers(60, size=3)) for _ in range(40)] + ["?", "nobody else"]
     graph = _dense(_made(texts).graph)
@@ -211,11 +211,11 @@ def test_the_graph_of_words_joins_those_that_share_one() -> None:
 @pytest.mark.parametrize(
     "texts", [["one two", "three four"], ["one text"], ["?", "!"], ["a", "a"]], ids=["apart", "one", "none", "letters"]
 )
-def test_where_no_two_share_a_word_there_are_no_words(texts: list[str]) -> None:
-    assert Words.of(texts) is None
+def test_without_a_shared_word_there_is_no_lexical_graph(texts: list[str]) -> None:
+    assert LexicalGraph.build(texts) is None
 
 
-# --- The say of words ---
+# --- The weight of the lexical graph ---
 
 
 def _mixed(labels: Labels, share: float, seed: int) -> list[str]:
@@ -225,32 +225,32 @@ def _mixed(labels: Labels, share: float, seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_the_say_of_words_is_that_of_the_loops(share: float) -> None:
+def test_the_lexical_weight_is_that_of_the_loops(share: float) -> None:
     truth, vectors = _bundles(25)
     words = _made(_mixed(truth, share, seed=1))
-    seen = see(vectors, words, K, labels=truth)
-    assert 0.02 < seen.say_of_words < 0.98
-    assert seen.say_of_words == pytest.approx(_say(truth, words, seen), abs=1e-9)
-    expected = _dense(seen.meaning) + seen.say_of_words * _dense(words.graph)
-    np.testing.assert_allclose(_dense(seen.graph), expected, atol=1e-9)
+    graphs = build_graphs(vectors, words, K, labels=truth)
+    assert 0.02 < graphs.lexical_weight < 0.98
+    assert graphs.lexical_weight == pytest.approx(_weight(truth, words, graphs), abs=1e-9)
+    expected = _dense(graphs.semantic_graph) + graphs.lexical_weight * _dense(words.graph)
+    np.testing.assert_allclose(_dense(graphs.combined), expected, atol=1e-9)
 
 
-def test_labels_that_are_given_are_those_that_count() -> None:
+def test_the_weight_comes_from_the_given_labels() -> None:
     truth, vectors = _bundles(25, spread=0.4)
     words = _made(_mixed(truth, 0.7, seed=2))
     others = np.where(np.arange(len(truth)) % 3, truth, 0)
     for labels in (truth, others, truth // 2):
-        seen = see(vectors, words, K, labels=labels)
-        assert seen.say_of_words == pytest.approx(_say(labels, words, seen), abs=1e-9)
+        graphs = build_graphs(vectors, words, K, labels=labels)
+        assert graphs.lexical_weight == pytest.approx(_weight(labels, words, graphs), abs=1e-9)
 
 
-def test_the_say_by_hand() -> None:
+def test_the_lexical_weight_by_hand() -> None:
     # Two bundles of twelve; a text and the one twelve rows on share a word: never of one bundle.
     labels = np.repeat([0, 1], 12)
     vectors = np.eye(2, 3)[labels] + np.random.default_rng(0).normal(scale=0.01, size=(24, 3))
     against = _made([f"word{i % 12}" for i in range(24)])
-    assert see(vectors, against, 2, labels=labels).say_of_words == 0
-    # Pairs of meaning are all in one cluster, 1 - 1/2; of words 16 of 24, with both sides even: 2/3 - 1/2.
+    assert build_graphs(vectors, against, 2, labels=labels).lexical_weight == 0
+    # Semantic pairs are all in one cluster, 1 - 1/2; of words 16 of 24, with both sides even: 2/3 - 1/2.
     partners = [
         (0, 1),
         (2, 3),
@@ -265,113 +265,115 @@ def test_the_say_by_hand() -> None:
     texts = [""] * 24
     for number, (one, other) in enumerate(partners):
         texts[one] = texts[other] = f"word{number}"
-    assert see(vectors, _made(texts), 2, labels=labels).say_of_words == pytest.approx(1 / 3, abs=1e-9)
+    assert build_graphs(vectors, _made(texts), 2, labels=labels).lexical_weight == pytest.approx(1 / 3, abs=1e-9)
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["given labels", "labels of its own"])
-def test_words_that_agree_have_all_the_say(given: bool) -> None:
+def test_words_that_agree_with_the_clusters_have_the_full_weight(given: bool) -> None:
     truth, vectors = _bundles()
-    seen = see(vectors, _made(_texts(truth)), K, labels=truth if given else None)
-    assert seen.say_of_words > 0.97
+    graphs = build_graphs(vectors, _made(_texts(truth)), K, labels=truth if given else None)
+    assert graphs.lexical_weight > 0.97
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["given labels", "labels of its own"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_words_that_say_nothing_have_no_say(seed: int, given: bool) -> None:
+def test_unrelated_words_have_no_weight(seed: int, given: bool) -> None:
     truth, vectors = _bundles(60)
     words = _made(_texts(np.random.default_rng([seed, 4]).permutation(truth), seed))
-    seen = see(vectors, words, K, labels=truth if given else None)
-    assert 0 <= seen.say_of_words < 0.12
+    graphs = build_graphs(vectors, words, K, labels=truth if given else None)
+    assert 0 <= graphs.lexical_weight < 0.12
 
 
-def test_without_words_nothing_has_a_say() -> None:
+def test_without_words_there_is_no_lexical_weight() -> None:
     truth, vectors = _bundles(10)
-    seen = see(vectors, None, K, labels=truth)
-    assert seen.words is None and np.array_equal(_dense(seen.graph), _dense(seen.meaning))
+    graphs = build_graphs(vectors, None, K, labels=truth)
+    assert graphs.lexical is None and np.array_equal(_dense(graphs.combined), _dense(graphs.semantic_graph))
 
 
-def test_the_same_seed_sees_the_same() -> None:
+def test_the_same_seed_gives_the_same_graphs() -> None:
     truth, vectors = _bundles(20, spread=0.5)
     words = _made(_mixed(truth, 0.6, seed=3))
-    one, other = (see(vectors, words, K, seed=5) for _ in range(2))
-    assert one.say_of_words == other.say_of_words
-    assert np.array_equal(_dense(one.graph), _dense(other.graph))
+    one, other = (build_graphs(vectors, words, K, seed=5) for _ in range(2))
+    assert one.lexical_weight == other.lexical_weight
+    assert np.array_equal(_dense(one.combined), _dense(other.combined))
 
 
-def test_vectors_are_left_as_they_are() -> None:
+def test_vectors_are_not_changed() -> None:
     _, vectors = _bundles(10)
     single = vectors.astype(np.float32)
     before = single.copy()
-    see(single)
+    build_graphs(single)
     assert np.array_equal(single, before)
 
 
-# --- Parts ---
+# --- Subsets ---
 
 
-def test_a_part_is_what_would_be_seen_of_its_rows() -> None:
+def test_a_subset_is_the_graph_of_its_rows() -> None:
     truth, vectors = _bundles(20, spread=0.3)
     texts = _mixed(truth, 0.7, seed=4)
-    seen = see(vectors, _made(texts), K, labels=truth)
+    graphs = build_graphs(vectors, _made(texts), K, labels=truth)
     rows = np.random.default_rng(0).permutation(len(truth))[:30]
-    part, alone = seen.part(rows), see(vectors[rows])
-    assert part.say_of_words == seen.say_of_words
-    assert np.array_equal(part.units, seen.units[rows])
-    assert np.array_equal(part.near, _order(vectors[rows], 10))
-    np.testing.assert_allclose(_dense(part.meaning), _dense(alone.meaning), atol=1e-5)
-    assert part.words is not None
-    expected = _dense(part.meaning) + seen.say_of_words * _dense(part.words.graph)
-    np.testing.assert_allclose(_dense(part.graph), expected, atol=1e-9)
-    first, second = part.pairs
+    part, alone = graphs.subset(rows), build_graphs(vectors[rows])
+    assert part.lexical_weight == graphs.lexical_weight
+    assert np.array_equal(part.units, graphs.units[rows])
+    assert np.array_equal(part.nearest_rows, _order(vectors[rows], 10))
+    np.testing.assert_allclose(_dense(part.semantic_graph), _dense(alone.semantic_graph), atol=1e-5)
+    assert part.lexical is not None
+    expected = _dense(part.semantic_graph) + graphs.lexical_weight * _dense(part.lexical.graph)
+    np.testing.assert_allclose(_dense(part.combined), expected, atol=1e-9)
+    first, second = part.semantic_pairs
     assert sorted(zip(first.tolist(), second.tolist(), strict=True)) == sorted(
         (i, j) for i, row in enumerate(_order(vectors[rows], 10)) for j in row
     )
 
 
-def test_a_part_without_words_has_none() -> None:
+def test_a_subset_without_words_has_none() -> None:
     _, vectors = _bundles(10)
-    part = see(vectors).part(np.arange(15))
-    assert part.words is None and np.array_equal(_dense(part.graph), _dense(part.meaning))
+    part = build_graphs(vectors).subset(np.arange(15))
+    assert part.lexical is None and np.array_equal(_dense(part.combined), _dense(part.semantic_graph))
 
 
-def test_a_part_of_all_rows_is_the_whole_in_their_order() -> None:
+def test_a_subset_of_all_rows_is_the_whole_in_their_order() -> None:
     truth, vectors = _bundles(10, spread=0.3)
-    seen = see(vectors, _made(_texts(truth)), K, labels=truth)
+    graphs = build_graphs(vectors, _made(_texts(truth)), K, labels=truth)
     order = np.random.default_rng(1).permutation(len(truth))
-    part = seen.part(order)
-    np.testing.assert_allclose(_dense(part.meaning), _dense(seen.meaning)[np.ix_(order, order)], atol=1e-5)
-    assert np.array_equal(order[part.near], seen.near[order])
+    part = graphs.subset(order)
+    np.testing.assert_allclose(
+        _dense(part.semantic_graph), _dense(graphs.semantic_graph)[np.ix_(order, order)], atol=1e-5
+    )
+    assert np.array_equal(order[part.nearest_rows], graphs.nearest_rows[order])
 
 
-def test_words_of_a_part_are_akin_among_themselves() -> None:
+def test_lexical_neighbours_of_a_subset_are_in_it() -> None:
     random = np.random.default_rng(2)
     texts = [" ".join(f"word{w}" for w in random.integers(40, size=3)) for _ in range(60)]
     rows = random.permutation(60)[:25]
-    part = _made(texts).part(rows)
+    part = _made(texts).subset(rows)
     assert part is not None
     own = [texts[i] for i in rows]
     sharing = {i: {j for j in range(25) if j != i and _words(own[i]) & _words(own[j])} for i in range(25)}
-    akin = _akin(part)
+    near = _lexical_neighbours(part)
     for i in range(25):
-        assert akin.get(i, set()) <= sharing[i]
-        assert len(akin.get(i, set())) == min(5, len(sharing[i]))
+        assert near.get(i, set()) <= sharing[i]
+        assert len(near.get(i, set())) == min(5, len(sharing[i]))
     graph = _dense(part.graph)
     assert graph.shape == (25, 25) and np.array_equal(graph.any(axis=1), [bool(sharing[i]) for i in range(25)])
 
 
-def test_a_part_whose_texts_share_no_word_has_no_words() -> None:
+def test_a_subset_without_a_shared_word_has_no_lexical_graph() -> None:
     truth, vectors = _bundles(5)
     texts = [f"word{i // 2}" for i in range(20)]
     words = _made(texts)
     rows = np.arange(0, 20, 2)
-    assert words.part(rows) is None
-    part = see(vectors, words, K, labels=truth).part(rows)
-    assert part.words is None and np.array_equal(_dense(part.graph), _dense(part.meaning))
+    assert words.subset(rows) is None
+    part = build_graphs(vectors, words, K, labels=truth).subset(rows)
+    assert part.lexical is None and np.array_equal(_dense(part.combined), _dense(part.semantic_graph))
 
 
-def test_tables_of_words_have_a_row_for_each_text() -> None:
+def test_lexical_tables_have_one_row_per_text() -> None:
     truth, _ = _bundles(10)
     words = _made([*_texts(truth), "?"])
-    assert words.table.shape[0] == words.space.shape[0] == words.graph.shape[0] == 41
-    part = words.part(np.array([3, 1, 7, 40]))
-    assert part is not None and part.table.shape[0] == part.space.shape[0] == part.graph.shape[0] == 4
+    assert words.word_presence.shape[0] == words.tfidf.shape[0] == words.graph.shape[0] == 41
+    part = words.subset(np.array([3, 1, 7, 40]))
+    assert part is not None and part.word_presence.shape[0] == part.tfidf.shape[0] == part.graph.shape[0] == 4

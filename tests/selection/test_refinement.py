@@ -1,4 +1,4 @@
-"""Settling, checked against loops in float64 and on small sets made by hand."""
+"""Refinement of an assignment, checked against loops in float64 and on small sets made by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from coterie.selection.neighbour_graphs import see
-from coterie.selection.refinement import held_for, one_hot, settled
+from coterie.selection.neighbour_graphs import build_graphs
+from coterie.selection.refinement import assignment_logits, one_hot, refine_assignment
 
 Labels = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ def _clouds(sizes: list[int], spread: float, seed: int = 0) -> tuple[Labels, NDA
     return truth, np.eye(len(sizes), 8)[truth] + random.normal(scale=spread, size=(len(truth), 8))
 
 
-def test_what_a_text_is_held_for_is_that_of_the_loops() -> None:
+def test_assignment_logits_are_those_of_the_loops() -> None:
     random = np.random.default_rng(0)
     n, k, d = 7, 3, 4
     units = random.normal(size=(n, d))
@@ -31,7 +31,7 @@ def test_what_a_text_is_held_for_is_that_of_the_loops() -> None:
     votes = random.random((n, n)) * (random.random((n, n)) < 0.5) + np.eye(n)
     votes /= votes.sum(axis=1, keepdims=True)
     weights = random.integers(1, 5, size=n).astype(float)
-    found = held_for(*(torch.from_numpy(each) for each in (units, votes, shares, weights))).numpy()
+    found = assignment_logits(*(torch.from_numpy(each) for each in (units, votes, shares, weights))).numpy()
 
     for i in range(n):
         cosines, lifted = [], []
@@ -52,7 +52,7 @@ def test_texts_that_began_in_a_wrong_cluster_find_theirs(seed: int) -> None:
     wrong = truth.copy()
     moved = np.random.default_rng(seed).permutation(len(truth))[:24]
     wrong[moved] = (wrong[moved] + 1) % 3
-    found = settled(see(vectors), wrong, 3, np.ones(len(truth)))
+    found = refine_assignment(build_graphs(vectors), wrong, 3, np.ones(len(truth)))
     assert (found == truth).mean() > 0.97
 
 
@@ -60,39 +60,39 @@ def test_a_cluster_that_would_lose_all_its_texts_keeps_them() -> None:
     _, vectors = _clouds([60, 60], 0.1)
     start = np.repeat([0, 1], 60)
     start[[3, 70]] = 2  # of two clusters at once: no place of its own
-    found = settled(see(vectors), start, 3, np.ones(120))
+    found = refine_assignment(build_graphs(vectors), start, 3, np.ones(120))
     assert set(found.tolist()) == {0, 1, 2}
 
 
 def test_clusters_stay_uneven_unless_size_costs() -> None:
     _, vectors = _clouds([150, 10], 0.45)
     start = np.repeat([0, 1], [150, 10])
-    seen = see(vectors)
-    free = np.bincount(settled(seen, start, 2, np.ones(160)), minlength=2)
-    even = np.bincount(settled(seen, start, 2, np.ones(160), size_penalty=5.0), minlength=2)
+    graphs = build_graphs(vectors)
+    free = np.bincount(refine_assignment(graphs, start, 2, np.ones(160)), minlength=2)
+    even = np.bincount(refine_assignment(graphs, start, 2, np.ones(160), size_penalty=5.0), minlength=2)
     assert free.min() < 30
     assert even.min() > free.min() + 20
 
 
-def test_a_text_that_occurs_often_draws_the_mean() -> None:
+def test_a_frequent_text_moves_the_mean() -> None:
     """Halfway between two clusters, a text goes with the one whose weight draws its mean over."""
     units = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [0.72, 0.694]])
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     alone = torch.eye(4, dtype=torch.float64)
     shares = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.5, 0.5]], dtype=torch.float64)
 
-    def says(weight: float) -> int:
+    def nearest_cluster(weight: float) -> int:
         weights = torch.tensor([1.0, 1.0, weight, 1e-9], dtype=torch.float64)
-        return int(held_for(torch.from_numpy(units), alone, shares, weights)[3].argmax())
+        return int(assignment_logits(torch.from_numpy(units), alone, shares, weights)[3].argmax())
 
-    assert says(1e-9) == 0
-    assert says(50.0) == 1
+    assert nearest_cluster(1e-9) == 0
+    assert nearest_cluster(50.0) == 1
 
 
 def test_the_same_twice() -> None:
     truth, vectors = _clouds([30, 30, 30], 0.4)
-    seen, weights = see(vectors), np.ones(90)
-    assert np.array_equal(settled(seen, truth, 3, weights), settled(seen, truth, 3, weights))
+    graphs, weights = build_graphs(vectors), np.ones(90)
+    assert np.array_equal(refine_assignment(graphs, truth, 3, weights), refine_assignment(graphs, truth, 3, weights))
 
 
 def test_one_hot_rows() -> None:
@@ -102,16 +102,18 @@ def test_one_hot_rows() -> None:
 def test_the_neighbours_of_a_text_outvote_its_vector() -> None:
     """A vector a little nearer to another cluster than to that of all its neighbours stays with them."""
     truth, vectors = _clouds([20, 20], 0.05)
-    seen = see(vectors)
-    units = torch.from_numpy(seen.units).double()
+    graphs = build_graphs(vectors)
+    units = torch.from_numpy(graphs.units).double()
     units[0] = torch.nn.functional.normalize(torch.tensor([0.68, 0.73] + [0.0] * 6, dtype=torch.float64), dim=0)
     votes = csr_matrix((np.full(19, 1 / 19), (np.zeros(19, int), np.arange(1, 20))), shape=(40, 40)).toarray()
     votes[1:] = np.eye(40)[1:]
     shares = one_hot(torch.from_numpy(truth), 2).double()
-    held = held_for(units, torch.from_numpy(votes), shares, torch.ones(40, dtype=torch.float64))
-    assert int(held[0].argmax()) == 0
+    logits = assignment_logits(units, torch.from_numpy(votes), shares, torch.ones(40, dtype=torch.float64))
+    assert int(logits[0].argmax()) == 0
 
 
 def test_all_in_one_cluster_stay_there() -> None:
     _, vectors = _clouds([20, 20], 0.1)
-    assert not settled(see(vectors), np.zeros(40, dtype=np.int64), 1, np.ones(40), size_penalty=5.0).any()
+    assert not refine_assignment(
+        build_graphs(vectors), np.zeros(40, dtype=np.int64), 1, np.ones(40), size_penalty=5.0
+    ).any()

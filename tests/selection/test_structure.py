@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coterie.selection.structure import structure
+from coterie.selection.structure import structure_beyond_chance
 
 Array = NDArray[np.float64]
 
@@ -49,33 +49,33 @@ def test_one_cloud_has_no_structure(
     n: int, dimension: int, k: int, offset: float, decay: float, turned: bool, seed: int
 ) -> None:
     vectors = _cloud(n, dimension, offset=offset, decay=decay, turned=turned, seed=100 + seed)
-    assert abs(structure(vectors, k, seed=seed)) < 0.12
+    assert abs(structure_beyond_chance(vectors, k, seed=seed)) < 0.12
 
 
 @pytest.mark.parametrize(
     ("n", "k", "dimension", "spread"), [(400, 4, 16, 0.05), (600, 8, 32, 0.08), (500, 5, 64, 0.08)]
 )
 def test_bundles_have_structure(n: int, k: int, dimension: int, spread: float) -> None:
-    assert structure(_bundles(n, k, dimension, spread, seed=n), k) > 0.3
+    assert structure_beyond_chance(_bundles(n, k, dimension, spread, seed=n), k) > 0.3
 
 
 def test_one_seed_one_value() -> None:
     vectors = _cloud(400, 16, offset=1.0, decay=0.3, seed=1)
-    assert structure(vectors, 4, seed=3) == structure(vectors, 4, seed=3)
-    assert structure(vectors, 4) == structure(vectors, 4, seed=0)
-    assert isinstance(structure(vectors, 4), float)
+    assert structure_beyond_chance(vectors, 4, seed=3) == structure_beyond_chance(vectors, 4, seed=3)
+    assert structure_beyond_chance(vectors, 4) == structure_beyond_chance(vectors, 4, seed=0)
+    assert isinstance(structure_beyond_chance(vectors, 4), float)
 
 
 def test_vectors_in_float32_and_their_order_hardly_matter() -> None:
     vectors = _bundles(400, 4, 16, 0.1, seed=2)
     shuffled = np.random.default_rng(0).permutation(vectors)
-    value = structure(vectors, 4)
-    assert structure(vectors.astype(np.float32), 4) == pytest.approx(value, abs=0.05)
-    assert structure(shuffled, 4) == pytest.approx(value, abs=0.1)
+    value = structure_beyond_chance(vectors, 4)
+    assert structure_beyond_chance(vectors.astype(np.float32), 4) == pytest.approx(value, abs=0.05)
+    assert structure_beyond_chance(shuffled, 4) == pytest.approx(value, abs=0.1)
 
 
 def test_vectors_are_left_as_they_are() -> None:
     vectors = _cloud(400, 16, offset=1.0, decay=0.3, seed=4)
     before = vectors.copy()
-    structure(vectors, 4)
+    structure_beyond_chance(vectors, 4)
     assert np.array_equal(vectors, before)

@@ -13,7 +13,7 @@ from coterie import Coterie
 from coterie.errors import InputError
 from coterie.selection import training_verdict
 from coterie.selection.guard import Candidate, score_candidate
-from coterie.selection.neighbour_graphs import Words, see
+from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 from coterie.selection.training_verdict import TrainingVerdict, compare_candidates, judge_training
 
 Labels = NDArray[np.int64]
@@ -30,7 +30,8 @@ def _texts(n: int, seed: int = 0) -> tuple[list[str], Labels, NDArray[np.float32
 
 def _candidate(semantic: float, lexical: float = np.nan, gain: float = np.nan, weight: float = 1.0) -> Candidate:
     labels = np.random.default_rng(int(1000 * semantic)).integers(3, size=50)
-    return Candidate("a partition", labels, semantic, lexical, gain, weight)
+    criteria = {"semantic_modularity": semantic, "lexical_modularity": lexical, "word_likelihood_gain": gain}
+    return Candidate("a partition", labels, criteria, weight)
 
 
 def _perturbed(labels: Labels, share: float, random: np.random.Generator) -> Labels:
@@ -65,7 +66,7 @@ def test_the_notes_of_a_fit_and_its_report_say_the_same_of_many_pairs_of_partiti
             if source == 1
             else random.permutation(before)
         )
-        graphs = see(vectors, Words.of(texts), len(np.unique(before)), seed=0)
+        graphs = build_graphs(vectors, LexicalGraph.build(texts), len(np.unique(before)), seed=0)
         start, trained = score_candidate("start", before, graphs), score_candidate("round 1", after, graphs)
         note = _note(start, trained)
         verdict = judge_training(texts, vectors, before, after)
@@ -99,7 +100,7 @@ def test_every_outcome(start: Candidate, trained: Candidate, outcome: str) -> No
     verdict = compare_candidates(start, trained)
     assert verdict.outcome == outcome
     assert verdict.sentence.startswith(f"Fine-tuning {outcome} by the label-free criteria (")
-    assert len(verdict.criteria) == (1 if np.isnan(start.lexical_modularity) else 3)
+    assert len(verdict.criteria) == (1 if np.isnan(start.criteria["lexical_modularity"]) else 3)
     assert "nan" not in verdict.sentence
     for each in verdict.criteria:
         assert f"{each.name}: {each.before:.3f} before, {each.after:.3f} after" in verdict.sentence

@@ -10,18 +10,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coterie.selection.choose_k import Candidate, ChosenK, choose_k
-    from coterie.selection.choose_start import ChosenStart, choose_start
+    from coterie.selection.k_choice import ChosenK, KCandidate, choose_k
+    from coterie.selection.start_choice import ChosenStart, choose_start
 
 _MODULE_OF = {
-    "Candidate": "choose_k",
-    "ChosenK": "choose_k",
-    "ChosenStart": "choose_start",
-    "choose_k": "choose_k",
-    "choose_start": "choose_start",
+    "ChosenK": "k_choice",
+    "ChosenStart": "start_choice",
+    "KCandidate": "k_choice",
+    "choose_k": "k_choice",
+    "choose_start": "start_choice",
 }
 
-__all__ = ["Candidate", "ChosenK", "ChosenStart", "choose_k", "choose_start"]
+__all__ = ["ChosenK", "ChosenStart", "KCandidate", "choose_k", "choose_start"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Clusterings of the same vectors by different eyes."""
+"""Several clusterings of the same vectors, one of which is selected."""
 
 from __future__ import annotations
 
@@ -11,107 +11,113 @@ from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import kmeans, unit_rows
-from coterie.selection.graph import spectral
-from coterie.selection.neighbour_graphs import Seen, on
-from coterie.selection.refinement import settled
+from coterie.selection.graph import spectral_embedding
+from coterie.selection.neighbour_graphs import NeighbourGraphs, to_device
+from coterie.selection.refinement import refine_assignment
 
 if TYPE_CHECKING:
     import torch
 
-# k-means and linkage of the vectors as they are, drawn to their neighbours', and k-means of the graph's own waves.
-# Average linkage of vectors as they are, and of waves, is left out: on the tuning sets it was best on ATIS alone, which
-# is one large class, and often the worst.
-WAYS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed average", "graph k-means")
-# The most waves of the graph that are looked at.
-WAVES = 60
+# k-means and linkage of the vectors, of the vectors smoothed over their neighbours, and k-means of the graph's spectral
+# embedding. Average linkage of the plain vectors and of the spectral embedding is left out: on the tuning sets it was
+# best on ATIS alone, which is one large class, and often the worst.
+ALGORITHMS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed average", "graph k-means")
+# Most eigenvectors in a spectral embedding, which bounds the time where there are many clusters.
+EIGENVECTORS = 60
 # Restarts of k-means.
 RESTARTS = 5
-# Linkage holds all pairs: of more rows so many are linked, and the others follow their nearest.
-LINKED = 5_000
-# Rows whose likeness with the linked ones is held at a time.
-AT_A_TIME = 2_048
+# Rows that linkage works on, because it holds all pairwise distances (100 MB in float64); the others follow the
+# nearest of them.
+LINKAGE_ROWS = 5_000
+# Rows whose similarities with the linkage rows are held in memory at a time: 80 MB in float64.
+BLOCK_ROWS = 2_048
 
 
 @dataclass(frozen=True)
-class Start:
-    """A clustering by its name; ``labels`` run from 0 without a gap."""
+class Clustering:
+    """A clustering with the name of its algorithm; ``labels`` run from 0 without gaps."""
 
     name: str
     labels: NDArray[np.int64]
 
 
-def make_starts(
-    seen: Seen, n_clusters: int, weights: NDArray[Any], seed: int, ways: Sequence[str] = WAYS
-) -> list[Start]:
-    """The clusterings of ``ways``, each settled (:func:`~coterie.selection.refinement.settled`).
+def make_clusterings(
+    graphs: NeighbourGraphs,
+    n_clusters: int,
+    weights: NDArray[Any],
+    seed: int,
+    algorithms: Sequence[str] = ALGORITHMS,
+) -> list[Clustering]:
+    """Cluster by each algorithm and refine (:func:`~coterie.selection.refinement.refine_assignment`).
 
-    ``weights`` say how often each text occurs; linkage goes by distinct texts.
+    ``weights`` say how often each text occurs; linkage counts each distinct text once.
     """
     spaces: dict[str, Callable[[], NDArray[Any]]] = {
-        "": lambda: seen.units,
-        "smoothed": lambda: seen.smooth,
-        "graph": lambda: spectral(seen.graph, min(n_clusters, WAVES), seed, seen.device),
+        "": lambda: graphs.units,
+        "smoothed": lambda: graphs.smoothed,
+        "graph": lambda: spectral_embedding(graphs.combined, min(n_clusters, EIGENVECTORS), seed, graphs.device),
     }
     found = []
-    for name in ways:
-        space, _, way = name.rpartition(" ")
+    for name in algorithms:
+        space, _, algorithm = name.rpartition(" ")
         vectors = spaces[space]()
-        if way == "k-means":
-            there = on(vectors, seen.device)
-            labels = kmeans(there, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
+        if algorithm == "k-means":
+            on_device = to_device(vectors, graphs.device)
+            labels = kmeans(on_device, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
         else:
-            labels = linked(np.asarray(vectors, dtype=np.float64), n_clusters, way.lower(), seed, seen.device)
-        labels = without_gaps(labels)
-        found.append(Start(name, settled(seen, labels, int(labels.max()) + 1, weights)))
+            rows = np.asarray(vectors, dtype=np.float64)
+            labels = cluster_by_linkage(rows, n_clusters, algorithm.lower(), seed, graphs.device)
+        labels = renumber(labels)
+        found.append(Clustering(name, refine_assignment(graphs, labels, int(labels.max()) + 1, weights)))
     return found
 
 
-def without_gaps(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same clusters, numbered from 0 with none left out."""
+def renumber(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the same clusters, numbered from 0 without gaps."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def linked(
-    vectors: NDArray[np.float64], n_clusters: int, way: str, seed: int, device: torch.device | str = "cpu"
+def cluster_by_linkage(
+    vectors: NDArray[np.float64], n_clusters: int, method: str, seed: int, device: torch.device | str = "cpu"
 ) -> NDArray[np.int64]:
-    """The tree of the rows, or of ``LINKED`` drawn ones, cut; rows that were not drawn follow the nearest drawn one."""
+    """Cluster the rows, or a sample of ``LINKAGE_ROWS``, by linkage; other rows follow the nearest sampled row."""
     from scipy.cluster.hierarchy import linkage
 
     n_rows = len(vectors)
-    drawn = np.arange(n_rows)
-    if n_rows > LINKED:
-        drawn = np.sort(np.random.default_rng(seed).permutation(n_rows)[: max(LINKED, n_clusters)])
-    rows = unit_rows(vectors[drawn])
-    labels = cut(np.asarray(linkage(_distances(rows, device), way)), len(rows), n_clusters)
-    return labels if len(drawn) == n_rows else followed(vectors, drawn, labels, device)
+    sampled = np.arange(n_rows)
+    if n_rows > LINKAGE_ROWS:
+        sampled = np.sort(np.random.default_rng(seed).permutation(n_rows)[: max(LINKAGE_ROWS, n_clusters)])
+    rows = unit_rows(vectors[sampled])
+    labels = cut(np.asarray(linkage(_distances(rows, device), method)), len(rows), n_clusters)
+    return labels if len(sampled) == n_rows else follow_nearest(vectors, sampled, labels, device)
 
 
 def _distances(rows: NDArray[np.float64], device: torch.device | str) -> NDArray[np.float64]:
-    """All Euclidean distances of rows of length one, as linkage wants them: one product, not pair by pair."""
+    """Return all Euclidean distances of rows of length one, condensed for linkage, by one matrix product."""
     import torch
     from scipy.spatial.distance import squareform
 
-    there = torch.from_numpy(rows).to(_cuda_or_cpu(device))
-    between = (2 - 2 * (there @ there.T)).clamp_min_(0).sqrt_().cpu().numpy()
+    tensor = torch.from_numpy(rows).to(_cuda_or_cpu(device))
+    between = (2 - 2 * (tensor @ tensor.T)).clamp_min_(0).sqrt_().cpu().numpy()
     return np.asarray(squareform(between, checks=False))
 
 
 def _cuda_or_cpu(device: torch.device | str) -> torch.device | str:
-    """Not every device has float64."""
+    """Return a device that has float64; not every one does."""
     return device if str(device).startswith("cuda") else "cpu"
 
 
-def followed(
-    vectors: NDArray[Any], drawn: NDArray[np.int64], labels: NDArray[np.int64], device: torch.device | str = "cpu"
+def follow_nearest(
+    vectors: NDArray[Any], sampled: NDArray[np.int64], labels: NDArray[np.int64], device: torch.device | str = "cpu"
 ) -> NDArray[np.int64]:
-    """``labels`` of the rows ``drawn``, and for every other row that of the drawn one most like it."""
+    """Return labels of all rows: those of the ``sampled`` rows, and for every other row that of the nearest of them."""
     import torch
 
-    rows = torch.from_numpy(unit_rows(vectors[drawn])).to(_cuda_or_cpu(device))
+    rows = torch.from_numpy(unit_rows(vectors[sampled])).to(_cuda_or_cpu(device))
     found = np.empty(len(vectors), dtype=np.int64)
-    for begin in range(0, len(vectors), AT_A_TIME):
-        # The length of the asking row changes nothing about which one is nearest.
-        alike = torch.from_numpy(vectors[begin : begin + AT_A_TIME]).to(rows) @ rows.T
-        found[begin : begin + AT_A_TIME] = labels[alike.argmax(dim=1).cpu().numpy()]
-    found[drawn] = labels
+    for begin in range(0, len(vectors), BLOCK_ROWS):
+        # The length of a row does not change which sampled row is nearest to it.
+        similarity = torch.from_numpy(vectors[begin : begin + BLOCK_ROWS]).to(rows) @ rows.T
+        found[begin : begin + BLOCK_ROWS] = labels[similarity.argmax(dim=1).cpu().numpy()]
+    found[sampled] = labels
     return found

@@ -1,8 +1,7 @@
-"""The graph of nearest neighbours, and what it makes of vectors.
+"""Graphs of nearest neighbours: their weights, vectors smoothed over them, and their spectral embedding.
 
-Clusters of sentence vectors overlap more than the texts do: noise in hundreds of directions blurs them. Neighbours know
-better, and two things are made of them here: vectors that are moved towards those of their neighbours, and coordinates
-that follow the graph alone.
+Clusters of sentence vectors overlap more than the texts do: noise in hundreds of dimensions blurs them. Averaging a
+vector with its neighbours removes much of that noise, and the eigenvectors of the graph ignore the vectors altogether.
 """
 
 from __future__ import annotations
@@ -18,18 +17,28 @@ from coterie.clustering.sparse import on_device
 if TYPE_CHECKING:
     import torch
 
-# Halvings after which the width of a neighbourhood is known to the last digit that matters.
-HALVINGS = 40
-# Rounds of the iteration that finds waves, and how many more are carried along than are wanted.
-ROUNDS, MORE_WAVES = 40, 10
+# Steps of the bisection that finds the width of a neighbourhood: to its last relevant digit.
+BISECTION_STEPS = 40
+# Smallest width of a neighbourhood, as a share of the mean distance: without it, duplicates would have width 0.
+SMALLEST_WIDTH = 1e-3
+# Steps of the subspace iteration that finds eigenvectors; a fixed number, so that the time is known in advance.
+SUBSPACE_STEPS = 40
+# Vectors carried along beyond those wanted, so that the wanted ones converge.
+EXTRA_VECTORS = 10
 
 
 def neighbour_graph(rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> Any:
-    """Weights between neighbours, symmetric, from 0 to 1: those of UMAP (McInnes, Healy and Melville, 2018).
+    """Return a symmetric sparse matrix of weights from 0 to 1 between neighbours, those of UMAP (McInnes et al., 2018).
 
-    The nearest neighbour of a row has weight 1; the others fall off as fast as makes their sum log2 of their number,
-    so that rows in thin places reach as far as those in dense ones. Two rows are joined if either names the other.
-    A cosine of zero or less is no neighbour: such texts have nothing in common.
+    The nearest neighbour of a row has weight 1; the weights of the others fall with the distance, at the rate that
+    makes their sum log2 of their number, so that rows in sparse regions reach as far as those in dense ones. Two rows
+    are joined if either is a neighbour of the other. A cosine of zero or less makes no neighbour: such texts have
+    nothing in common.
+
+    Parameters
+    ----------
+    rows, cosines:
+        The nearest rows of each row, the nearest first, and their cosines: one row per text, one column per neighbour.
     """
     from scipy.sparse import csr_matrix
 
@@ -38,82 +47,88 @@ def neighbour_graph(rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> An
     beyond = beyond - beyond[:, :1]
     wanted = np.log2(max(count, 2))
     low, high, width = np.zeros(n_rows), np.full(n_rows, np.inf), np.ones(n_rows)
-    for _ in range(HALVINGS):
+    for _ in range(BISECTION_STEPS):
         wide = np.exp(-beyond / width[:, None]).sum(axis=1) > wanted
         high, low = np.where(wide, width, high), np.where(wide, low, width)
         width = np.where(np.isinf(high), 2 * width, (low + high) / 2)
-    width = np.maximum(width, 1e-3 * max(float(beyond.mean()), 1e-9))
+    width = np.maximum(width, SMALLEST_WIDTH * max(float(beyond.mean()), 1e-9))
     weights = np.where(cosines > 0, np.exp(-beyond / width[:, None]), 0)
-    named = csr_matrix((weights.ravel(), (np.repeat(np.arange(n_rows), count), rows.ravel())), shape=(n_rows, n_rows))
-    named.eliminate_zeros()
-    return (named + named.T - named.multiply(named.T)).tocsr()
+    directed = csr_matrix(
+        (weights.ravel(), (np.repeat(np.arange(n_rows), count), rows.ravel())), shape=(n_rows, n_rows)
+    )
+    directed.eliminate_zeros()
+    return (directed + directed.T - directed.multiply(directed.T)).tocsr()
 
 
-def with_oneself(graph: Any) -> Any:
-    """A graph of weights from 0 to 1 in which each row is its own neighbour, of weight 1, divided by the rows' sums."""
+def with_self_loops(graph: Any) -> Any:
+    """Return the graph with weight 1 from each row to itself, each row divided by its sum."""
     from scipy.sparse import identity
 
-    return by_rows(graph + identity(graph.shape[0], format="csr"))
+    return normalise_rows(graph + identity(graph.shape[0], format="csr"))
 
 
-def by_rows(graph: Any) -> Any:
-    """The weights of each row divided by their sum."""
+def normalise_rows(graph: Any) -> Any:
+    """Return the graph with each row divided by its sum; empty rows stay empty."""
     from scipy.sparse import diags
 
     sums = np.asarray(graph.sum(axis=1)).ravel()
     return (diags(1 / np.maximum(sums, 1e-12)) @ graph).tocsr()
 
 
-def smoothed(units: NDArray[Any], graph: Any, steps: int, device: torch.device | str = "cpu") -> NDArray[np.float64]:
-    """Each vector as the mean of itself and its neighbours, by their weights, ``steps`` times; of length one again.
+def smooth_vectors(
+    units: NDArray[Any], graph: Any, steps: int, device: torch.device | str = "cpu"
+) -> NDArray[np.float64]:
+    """Average each vector with its neighbours, by their weights, ``steps`` times; rows keep length one.
 
-    What a few neighbours share stays, what only one of them has goes: a low-pass filter on the graph.
+    A low-pass filter on the graph: what several neighbours share stays, what only one of them has vanishes.
     """
     from scipy.sparse import identity
 
-    spread = _normalized(graph + identity(graph.shape[0], format="csr"))
+    spread = _symmetrically_normalised(graph + identity(graph.shape[0], format="csr"))
     found = np.asarray(units, dtype=np.float64)
     if str(device).startswith("cuda"):
         import torch
 
-        there, moved = on_device(spread, device), torch.from_numpy(found).to(device)
+        matrix, moved = on_device(spread, device), torch.from_numpy(found).to(device)
         for _ in range(steps):
-            moved = torch.nn.functional.normalize(there @ moved, dim=1)
+            moved = torch.nn.functional.normalize(matrix @ moved, dim=1)
         return moved.cpu().numpy()
     for _ in range(steps):
         found = unit_rows(spread @ found)
     return np.asarray(found)
 
 
-def spectral(graph: Any, dimensions: int, seed: int, device: torch.device | str = "cpu") -> NDArray[np.float64]:
-    """Coordinates on the graph's slowest waves, each weighed by how slow it is, as directions.
+def spectral_embedding(
+    graph: Any, dimensions: int, seed: int, device: torch.device | str = "cpu"
+) -> NDArray[np.float64]:
+    """Return the leading eigenvectors of the graph as coordinates, each weighted by its eigenvalue cubed.
 
-    By iterating a block of vectors: a graph that falls into parts has as many waves of one speed, of which Lanczos'
-    method, one vector at a time, may miss some.
+    Rows have length one. Found by subspace iteration: a graph of several components has equal eigenvalues, of which
+    Lanczos' method, one vector at a time, may miss some.
     """
     import torch
     from scipy.sparse import identity
 
-    spread = _normalized(graph)
+    spread = _symmetrically_normalised(graph)
     n_rows = spread.shape[0]
-    block = np.random.default_rng(seed).standard_normal((n_rows, min(dimensions + MORE_WAVES, n_rows)))
-    # Halfway to standing still, so that waves which turn over in a step die out as well.
-    slow = (spread + identity(n_rows, format="csr")) / 2
+    block = np.random.default_rng(seed).standard_normal((n_rows, min(dimensions + EXTRA_VECTORS, n_rows)))
+    # The mean with the identity moves eigenvalues from [-1, 1] to [0, 1], so that those near -1 vanish as well.
+    shifted = (spread + identity(n_rows, format="csr")) / 2
     if str(device).startswith("cuda"):
-        there, moved = on_device(slow, device), torch.from_numpy(block).to(device)
-        for _ in range(ROUNDS):
-            moved, _ = torch.linalg.qr(there @ moved)
+        matrix, moved = on_device(shifted, device), torch.from_numpy(block).to(device)
+        for _ in range(SUBSPACE_STEPS):
+            moved, _ = torch.linalg.qr(matrix @ moved)
         block = moved.cpu().numpy()
     else:
-        for _ in range(ROUNDS):
-            block, _ = np.linalg.qr(slow @ block)
+        for _ in range(SUBSPACE_STEPS):
+            block, _ = np.linalg.qr(shifted @ block)
     values, turns = np.linalg.eigh(block.T @ (spread @ block))
-    slowest = np.argsort(-values)[: min(dimensions, n_rows)]
-    return np.asarray(unit_rows(block @ turns[:, slowest] * np.maximum(values[slowest], 0) ** 3))
+    leading = np.argsort(-values)[: min(dimensions, n_rows)]
+    return np.asarray(unit_rows(block @ turns[:, leading] * np.maximum(values[leading], 0) ** 3))
 
 
-def _normalized(graph: Any) -> Any:
-    """Divided by the roots of both ends' degrees."""
+def _symmetrically_normalised(graph: Any) -> Any:
+    """Divide each weight by the square roots of the degrees of both ends."""
     from scipy.sparse import diags
 
     degrees = np.asarray(graph.sum(axis=1)).ravel()

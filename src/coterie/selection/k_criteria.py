@@ -1,105 +1,116 @@
-"""What speaks for a number of clusters, told without labels.
+"""The label-free criteria of a number of clusters.
 
-Clusters are cuts of Ward's tree: one tree answers for every number of clusters, so that a draw of the texts costs one
-tree however many numbers are tried.
+Clusters are cuts of a Ward tree: one tree gives the clusters for every number, so that a subsample costs one tree
+however many numbers are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import unit_rows
-from coterie.metrics.internal.cloud import cloud_like, principal
-from coterie.metrics.internal.neighbourhoods import (
-    cosine_silhouette,
-    kept_together,
-    nearest_by_vector,
-    nearest_by_words,
-)
+from coterie.metrics.internal.modularity import NeighbourPairs, lexical_pairs, semantic_pairs
+from coterie.metrics.internal.reference_cloud import principal_coordinates, reference_points
+from coterie.selection.criteria import CRITERIA
 
-# Trees are grown in so many of the vectors' principal directions: the others are mostly noise, and cost time.
-DIRECTIONS = 50
-# Pairs of draws that are compared, and the share of the texts in each: half of the texts are then in both.
-PAIRS, SHARE = 5, 0.7
-# Draws of the reference without clusters.
-REFERENCES = 2
+# Principal dimensions in which trees are built: the others are mostly noise, and cost time.
+DIMENSIONS = 50
+# Pairs of subsamples whose clusters are compared.
+SUBSAMPLE_PAIRS = 5
+# Share of the texts in a subsample: half of the texts are then in both.
+SUBSAMPLE_SHARE = 0.7
+# Reference clouds without clusters that the gap is measured against.
+REFERENCE_CLOUDS = 2
+# Each criterion that has a formula in :mod:`coterie.selection.criteria`, by the name it has in run.json.
+NAMES = {"silhouette": "silhouette", "neighbours": "semantic_modularity", "words": "lexical_modularity"}
 
 
-class Evidence:
-    """The signs of every number of clusters of some texts.
+class _SubsamplePair(NamedTuple):
+    """Ward trees of two subsamples, and the rows of each that the other has, too."""
+
+    tree: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    other_tree: NDArray[np.float64]
+    other_rows: NDArray[np.int64]
+
+
+class TreeCriteria:
+    """The criteria of every number of clusters of the same texts.
+
+    The instance is at the same time the :class:`~coterie.selection.criteria.Evidence` of its criteria.
 
     Parameters
     ----------
     vectors:
-        One row a text.
+        One row per text.
     texts:
-        The texts themselves, for the sign of their words; without them it is NaN.
+        The texts, for the lexical criterion; without them it is NaN.
+    seed:
+        Seed of subsamples and reference clouds.
     """
+
+    # No criterion of :data:`NAMES` needs these.
+    points: NDArray[np.float64] | None = None
+    word_presence: Any | None = None
 
     def __init__(self, vectors: NDArray[Any], texts: Sequence[str] | None, seed: int) -> None:
         generator = np.random.default_rng(seed)
-        self._units = np.asarray(unit_rows(vectors), dtype=np.float32)
-        points = principal(self._units, DIRECTIONS)
+        self.units: NDArray[np.float32] = np.asarray(unit_rows(vectors), dtype=np.float32)
+        points = principal_coordinates(self.units, DIMENSIONS)
         n_texts = len(points)
         self._tree = ward_tree(points)
-        self._within = _log_within(self._tree)
-        self._references = [_log_within(ward_tree(cloud_like(points, generator))) for _ in range(REFERENCES)]
-        self._pairs = []
-        for _ in range(PAIRS):
-            size = int(SHARE * n_texts)
+        self._log_within = _log_within(self._tree)
+        self._references = [
+            _log_within(ward_tree(reference_points(points, generator))) for _ in range(REFERENCE_CLOUDS)
+        ]
+        self._subsample_pairs = []
+        for _ in range(SUBSAMPLE_PAIRS):
+            size = int(SUBSAMPLE_SHARE * n_texts)
             one, other = (np.sort(generator.choice(n_texts, size, replace=False)) for _ in range(2))
             _, in_one, in_other = np.intersect1d(one, other, assume_unique=True, return_indices=True)
-            self._pairs.append((ward_tree(points[one]), in_one, ward_tree(points[other]), in_other))
-        self._near = nearest_by_vector(self._units)
-        self._akin = None if texts is None else nearest_by_words(texts)
+            pair = _SubsamplePair(ward_tree(points[one]), in_one, ward_tree(points[other]), in_other)
+            self._subsample_pairs.append(pair)
+        self.semantic_pairs: NeighbourPairs = semantic_pairs(self.units)
+        self.lexical_pairs: NeighbourPairs | None = None if texts is None else lexical_pairs(texts)
 
     def labels(self, k: int) -> NDArray[np.int64]:
-        """The clusters that are judged: the tree of all texts, cut."""
-        return cut(self._tree, len(self._units), k)
+        """Return the ``k`` clusters that are compared: the tree of all texts, cut."""
+        return cut(self._tree, len(self.units), k)
 
-    def of(self, k: int) -> dict[str, float]:
-        """Every sign of ``k`` clusters; more is better, though gap rises with k nearly always."""
+    def compute(self, k: int) -> dict[str, float]:
+        """Return every criterion of ``k`` clusters; larger is better, but the gap rises with k nearly always."""
         labels = self.labels(k)
-        return {
-            "stability": float(np.mean([_agreement(pair, k) for pair in self._pairs])),
-            "silhouette": cosine_silhouette(self._units, labels),
-            "gap": self._gap(k),
-            "neighbours": kept_together(labels, *self._near),
-            "words": float("nan") if self._akin is None else kept_together(labels, *self._akin),
-        }
+        found = {name: CRITERIA[criterion].compute(labels, self) for name, criterion in NAMES.items()}
+        stability = float(np.mean([_agreement(pair, k) for pair in self._subsample_pairs]))
+        return {**found, "stability": stability, "gap": self._gap(k)}
 
     def _gap(self, k: int) -> float:
-        """Gap statistic (Tibshirani, Walther and Hastie, 2001): how much tighter clusters are than parts of a cloud."""
-        place = len(self._units) - k - 1
-        return float(np.mean([each[place] for each in self._references]) - self._within[place])
+        """Return the gap statistic (Tibshirani et al., 2001): how much tighter clusters are than parts of a cloud."""
+        row = len(self.units) - k - 1
+        return float(np.mean([each[row] for each in self._references]) - self._log_within[row])
 
 
 def ward_tree(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Ward tree of the points, in scipy's format."""
     from scipy.cluster.hierarchy import linkage
 
     return np.asarray(linkage(points, "ward"))
 
 
-def adjusted_rand(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """How far two clusterings of the same texts agree beyond chance (Hubert and Arabie, 1985); 1 is fully."""
+def _agreement(pair: _SubsamplePair, k: int) -> float:
+    """Return the adjusted Rand index of the clusters of two subsamples, on the texts in both."""
     from sklearn.metrics import adjusted_rand_score
 
+    first = cut(pair.tree, len(pair.tree) + 1, k)[pair.rows]
+    second = cut(pair.other_tree, len(pair.other_tree) + 1, k)[pair.other_rows]
     return float(adjusted_rand_score(first, second))
 
 
-def _agreement(
-    pair: tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]], k: int
-) -> float:
-    """Of the clusters of two draws, on the texts that are in both."""
-    tree, rows, other_tree, other_rows = pair
-    return adjusted_rand(cut(tree, len(tree) + 1, k)[rows], cut(other_tree, len(other_tree) + 1, k)[other_rows])
-
-
 def _log_within(tree: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithm of the squared distances to the clusters' means after each merge, of which each adds its part."""
+    """Return the logarithm of the squared distances to the cluster means after each merge; each merge adds its part."""
     return np.log(np.maximum(np.cumsum(tree[:, 2] ** 2 / 2), 1e-12))

@@ -1,4 +1,4 @@
-"""Texts by their vectors and by their words: the neighbours each view names, and both as one graph."""
+"""Neighbour graphs of texts: semantic (by the encoder), lexical (by TF-IDF), and both combined."""
 
 from __future__ import annotations
 
@@ -12,154 +12,192 @@ from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import kmeans, unit_rows
 from coterie.clustering.nearest import nearest
-from coterie.metrics.internal.cloud import principal
-from coterie.metrics.internal.neighbourhoods import NEIGHBOURS, Pairs, kept_together, pairs_of, word_space
-from coterie.metrics.internal.wording import words_of
-from coterie.selection.graph import neighbour_graph, smoothed
+from coterie.metrics.internal.likelihood import word_presence
+from coterie.metrics.internal.modularity import NEIGHBOURS, NeighbourPairs, modularity, neighbour_pairs, tfidf_rows
+from coterie.metrics.internal.reference_cloud import principal_coordinates
+from coterie.selection.graph import neighbour_graph, smooth_vectors
 
 if TYPE_CHECKING:
     import torch
 
-# Neighbours in a graph, and how many of them (the nearest) have to stay together.
-GRAPH_NEIGHBOURS, KEPT = 15, 10
-# Steps of smoothing.
-STEPS = 3
-# Principal directions in which clusters are taken for round clouds, and restarts of the k-means that weighs words.
-DIRECTIONS, RESTARTS = 20, 3
+# Neighbours of each text in a graph: UMAP's default.
+GRAPH_NEIGHBOURS = 15
+# Semantic neighbours of each text, the nearest of them, that the criteria count.
+COUNTED_NEIGHBOURS = 10
+# Times that vectors are averaged with their neighbours before they are clustered.
+SMOOTHING_STEPS = 3
+# Times before they are compared with Gaussians: more would make every cluster a point.
+LIGHT_SMOOTHING_STEPS = 1
+# Principal dimensions in which clusters are compared with Gaussians: the others are mostly noise.
+DIMENSIONS = 20
+# Restarts of the k-means whose clusters weight the lexical graph; only the mean over clusters matters.
+RESTARTS = 3
 
 
 @dataclass(frozen=True)
-class Words:
-    """What texts have in common by their words.
+class LexicalGraph:
+    """Neighbours of texts by the words they share.
 
     Attributes
     ----------
-    space, table:
-        TF-IDF rows of length one, and which words each text has.
+    tfidf:
+        Sparse TF-IDF rows of length one.
+    word_presence:
+        Which words each text has (:func:`~coterie.metrics.internal.likelihood.word_presence`).
     graph:
         Weights from 0 to 1 between texts that share words.
-    akin:
-        Each text with those nearest to it.
+    pairs:
+        Each text beside its nearest texts; the lexical neighbours that the criteria count.
     device:
-        Where neighbours are looked for.
+        Where neighbours are searched.
     """
 
-    space: Any
-    table: Any
+    tfidf: Any
+    word_presence: Any
     graph: Any
-    akin: Pairs
+    pairs: NeighbourPairs
     device: torch.device | str
 
     @classmethod
-    def of(cls, texts: Sequence[str], device: torch.device | str = "cpu") -> Words | None:
-        """``None`` where no two texts share a word."""
-        space, table = word_space(texts), words_of(texts)
-        return None if space is None or table is None else cls._of_rows(space, table, device)
+    def build(cls, texts: Sequence[str], device: torch.device | str = "cpu") -> LexicalGraph | None:
+        """Return the graph of ``texts``, or ``None`` where no two of them share a word."""
+        tfidf, words = tfidf_rows(texts), word_presence(texts)
+        return None if tfidf is None or words is None else cls._of_rows(tfidf, words, device)
 
     @classmethod
-    def _of_rows(cls, space: Any, table: Any, device: torch.device | str) -> Words | None:
-        count = min(GRAPH_NEIGHBOURS, space.shape[0] - 1)
+    def _of_rows(cls, tfidf: Any, words: Any, device: torch.device | str) -> LexicalGraph | None:
+        count = min(GRAPH_NEIGHBOURS, tfidf.shape[0] - 1)
         if count < 1:
             return None
-        near, cosines = nearest(space, count, device)
+        near, cosines = nearest(tfidf, count, device)
         graph = neighbour_graph(near, cosines)
         if not graph.nnz:
             return None
-        return cls(space, table, graph, pairs_of(near[:, :NEIGHBOURS], cosines[:, :NEIGHBOURS] > 0), device)
+        pairs = neighbour_pairs(near[:, :NEIGHBOURS], cosines[:, :NEIGHBOURS] > 0)
+        return cls(tfidf, words, graph, pairs, device)
 
-    def part(self, rows: NDArray[np.int64]) -> Words | None:
-        """Some of the texts alone, with their neighbours among themselves."""
-        return self._of_rows(self.space[rows], self.table[rows], self.device)
+    def subset(self, rows: NDArray[np.int64]) -> LexicalGraph | None:
+        """Return the graph of some of the texts, with their neighbours among each other."""
+        return self._of_rows(self.tfidf[rows], self.word_presence[rows], self.device)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Texts in both views.
+class NeighbourGraphs:
+    """Texts with their semantic and lexical neighbours.
 
     Attributes
     ----------
     units:
-        Vectors of length one.
-    meaning, near:
-        Neighbours by vectors, as a graph and as the nearest rows of each.
-    words:
-        The other view, where there is one.
-    say_of_words:
-        How much neighbours by words count in ``graph``, from 0 to 1.
+        Vectors of length one, one row per text.
+    semantic_graph:
+        Weights from 0 to 1 between texts whose vectors are near.
+    nearest_rows:
+        The nearest rows of each row by cosine, the nearest first: one row per text.
+    lexical:
+        The lexical graph; ``None`` without one.
+    lexical_weight:
+        Weight of the lexical graph beside the semantic one, from 0 to 1: see :func:`build_graphs`.
     device:
         Where to compute.
     """
 
     units: NDArray[np.float32]
-    meaning: Any
-    near: NDArray[np.int64]
-    words: Words | None
-    say_of_words: float
+    semantic_graph: Any
+    nearest_rows: NDArray[np.int64]
+    lexical: LexicalGraph | None
+    lexical_weight: float
     device: torch.device | str
 
     @property
-    def pairs(self) -> Pairs:
-        """Each row with each of its nearest by vectors."""
-        return pairs_of(self.near)
+    def semantic_pairs(self) -> NeighbourPairs:
+        """Each text beside its nearest texts by the encoder."""
+        return neighbour_pairs(self.nearest_rows)
+
+    @property
+    def lexical_pairs(self) -> NeighbourPairs | None:
+        """Each text beside its nearest texts by TF-IDF; ``None`` without a lexical graph."""
+        return None if self.lexical is None else self.lexical.pairs
+
+    @property
+    def word_presence(self) -> Any | None:
+        """Which words each text has; ``None`` without a lexical graph."""
+        return None if self.lexical is None else self.lexical.word_presence
 
     @cached_property
-    def graph(self) -> Any:
-        """Neighbours in both views."""
-        if self.words is None or not self.say_of_words:
-            return self.meaning
-        return (self.meaning + self.say_of_words * self.words.graph).tocsr()
+    def combined(self) -> Any:
+        """The semantic graph plus the weighted lexical one."""
+        if self.lexical is None or not self.lexical_weight:
+            return self.semantic_graph
+        return (self.semantic_graph + self.lexical_weight * self.lexical.graph).tocsr()
 
     @cached_property
-    def smooth(self) -> NDArray[np.float64]:
-        """The vectors drawn to those of their neighbours."""
-        return smoothed(self.units, self.graph, STEPS, self.device)
+    def smoothed(self) -> NDArray[np.float64]:
+        """The vectors, averaged several times with their neighbours in the combined graph."""
+        return smooth_vectors(self.units, self.combined, SMOOTHING_STEPS, self.device)
 
     @cached_property
     def points(self) -> NDArray[np.float64]:
-        """The vectors, drawn a little to those of their neighbours, in their principal directions."""
-        return principal(smoothed(self.units, self.graph, 1, self.device).astype(np.float32), DIRECTIONS)
+        """Leading principal coordinates of the vectors, averaged once with their neighbours."""
+        smoothed = smooth_vectors(self.units, self.combined, LIGHT_SMOOTHING_STEPS, self.device)
+        return principal_coordinates(smoothed.astype(np.float32), DIMENSIONS)
 
-    def part(self, rows: NDArray[np.int64]) -> Seen:
-        """Some of the texts alone, with their neighbours among themselves and the same say of words."""
-        words = None if self.words is None else self.words.part(rows)
+    def subset(self, rows: NDArray[np.int64]) -> NeighbourGraphs:
+        """Return the graphs of some of the texts, with neighbours among each other and the same lexical weight."""
+        lexical = None if self.lexical is None else self.lexical.subset(rows)
         units = self.units[rows]
-        return Seen(units, *_by_vectors(units, self.device), words, self.say_of_words, self.device)
+        return NeighbourGraphs(units, *_semantic_graph(units, self.device), lexical, self.lexical_weight, self.device)
 
 
-def see(
+def build_graphs(
     vectors: Any,
-    words: Words | None = None,
+    lexical: LexicalGraph | None = None,
     n_clusters: int = 2,
     *,
     labels: NDArray[np.int64] | None = None,
     device: torch.device | str = "cpu",
     seed: int = 0,
-) -> Seen:
-    """Vectors of any length with their neighbours; words have as much say as clusters by vectors keep them together.
+) -> NeighbourGraphs:
+    """Build the semantic graph of vectors, and weight the lexical graph beside it.
 
-    Those clusters are ``labels``, or ``n_clusters`` by k-means of vectors that are smoothed over their neighbours. The
-    say of words is the share of neighbours by words that are in one cluster, less what chance gives, divided by the
-    same for neighbours by vectors: words that tell nothing of the clusters have no say.
+    The lexical graph is weighted by how well semantic clusters preserve lexical neighbours: the modularity of a
+    partition on the lexical neighbours, divided by its modularity on the semantic ones, between 0 and 1. Words that
+    are unrelated to the semantic clusters get weight 0.
+
+    Parameters
+    ----------
+    vectors:
+        One row per text, of any length.
+    lexical:
+        The lexical graph of the same texts.
+    n_clusters:
+        How many semantic clusters to make for the weight, by k-means of smoothed vectors.
+    labels:
+        The partition to use for the weight in place of that k-means.
+    device:
+        Where to search for neighbours and to cluster: a CUDA device, or the CPU.
+    seed:
+        Seed of the k-means.
     """
     units = np.asarray(unit_rows(np.asarray(vectors)), dtype=np.float32)
-    meaning, near = _by_vectors(units, device)
-    say = 0.0
-    if words is not None:
+    graph, nearest_rows = _semantic_graph(units, device)
+    weight = 0.0
+    if lexical is not None:
         if labels is None:
-            smooth = on(smoothed(units, meaning, STEPS, device), device)
-            labels = kmeans(smooth, n_clusters, n_init=RESTARTS, seed=seed).labels
-        by_words, by_vectors = kept_together(labels, *words.akin), kept_together(labels, *pairs_of(near))
-        say = float(np.clip(by_words / max(by_vectors, 1e-9), 0, 1))
-    return Seen(units, meaning, near, words, say, device)
+            smoothed = to_device(smooth_vectors(units, graph, SMOOTHING_STEPS, device), device)
+            labels = kmeans(smoothed, n_clusters, n_init=RESTARTS, seed=seed).labels
+        on_lexical = modularity(labels, *lexical.pairs)
+        on_semantic = modularity(labels, *neighbour_pairs(nearest_rows))
+        weight = float(np.clip(on_lexical / max(on_semantic, 1e-9), 0, 1))
+    return NeighbourGraphs(units, graph, nearest_rows, lexical, weight, device)
 
 
-def _by_vectors(units: NDArray[np.float32], device: torch.device | str) -> tuple[Any, NDArray[np.int64]]:
+def _semantic_graph(units: NDArray[np.float32], device: torch.device | str) -> tuple[Any, NDArray[np.int64]]:
     rows, cosines = nearest(units, min(GRAPH_NEIGHBOURS, len(units) - 1), device)
-    return neighbour_graph(rows, cosines), rows[:, :KEPT]
+    return neighbour_graph(rows, cosines), rows[:, :COUNTED_NEIGHBOURS]
 
 
-def on(vectors: NDArray[Any], device: torch.device | str) -> Any:
-    """The vectors on a CUDA device, or as they are."""
+def to_device(vectors: NDArray[Any], device: torch.device | str) -> Any:
+    """Return the vectors as a tensor on a CUDA device, or unchanged for any other device."""
     if not str(device).startswith("cuda"):
         return vectors
     import torch

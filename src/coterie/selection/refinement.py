@@ -1,4 +1,4 @@
-"""Clusters that settle: each text goes where its vector and its neighbours, in both views, agree that it belongs."""
+"""Refine a partition over the neighbour graph: each text joins the cluster its vector and neighbours favour."""
 
 from __future__ import annotations
 
@@ -8,74 +8,104 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.sparse import on_device
-from coterie.selection.graph import with_oneself
+from coterie.selection.graph import with_self_loops
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from coterie.selection.neighbour_graphs import Seen
+    from coterie.selection.neighbour_graphs import NeighbourGraphs
 
-# Steps until next to nothing moves; clusters that are drawn to one size go further and take more, at most so many, or
-# until no text has moved for some.
-STEPS, EVEN_STEPS, STILL = 10, 80, 10
-# Of the likeness with a cluster's mean; and what a cluster has that no neighbour is in.
-TEMPERATURE, FLOOR = 0.2, 1e-2
+# Steps without a size penalty: afterwards next to nothing moves.
+STEPS = 10
+# Most steps with a size penalty: balancing moves texts further and takes longer.
+BALANCING_STEPS = 80
+# Steps without a moved text after which the refinement ends.
+PATIENCE = 10
+# Temperature of the softmax over cosines with the cluster means.
+TEMPERATURE = 0.2
+# Probability added to every cluster in the vote of the neighbours, so that none is impossible.
+SMOOTHING = 1e-2
 
 
-def settled(
-    seen: Seen, labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any], size_penalty: float = 0.0
+def refine_assignment(
+    graphs: NeighbourGraphs,
+    labels: NDArray[np.int64],
+    n_clusters: int,
+    weights: NDArray[Any],
+    size_penalty: float = 0.0,
 ) -> NDArray[np.int64]:
-    """The clusters after some steps of :func:`held_for`; none is lost on the way.
+    """Return the labels after some steps of :func:`assignment_logits`; no cluster becomes empty.
 
-    ``labels`` run from 0 to ``n_clusters - 1``; ``weights`` say how often each text occurs. With a ``size_penalty``
-    clusters are drawn to one size, as in :func:`~coterie.clustering.optimal_transport.self_adaptive_transport` (the
-    penalty is that of an even cluster: with K clusters each has 1/K of it).
+    Parameters
+    ----------
+    graphs:
+        The texts and their neighbours.
+    labels:
+        Cluster of each text, from 0 to ``n_clusters - 1``.
+    weights:
+        How often each text occurs.
+    size_penalty:
+        How strongly clusters are pulled towards equal sizes, as in
+        :func:`~coterie.clustering.optimal_transport.self_adaptive_transport`; 0 leaves sizes free. It is divided by
+        the number of clusters.
     """
     import torch
 
     from coterie.clustering.optimal_transport import self_adaptive_transport
 
-    device = seen.device if str(seen.device).startswith("cuda") else "cpu"
-    units = torch.from_numpy(seen.units).to(device)
-    neighbours = on_device(with_oneself(seen.graph), device, torch.float32)
+    device = graphs.device if str(graphs.device).startswith("cuda") else "cpu"
+    units = torch.from_numpy(graphs.units).to(device)
+    neighbours = on_device(with_self_loops(graphs.combined), device, torch.float32)
     mass = torch.from_numpy(np.asarray(weights, dtype=np.float32)).to(device)
-    now = torch.from_numpy(labels).to(device)
-    shares = one_hot(now, n_clusters)
-    still = 0
-    for _ in range(EVEN_STEPS if size_penalty else STEPS):
-        logs = held_for(units, neighbours, shares, mass)
-        shares = logs.softmax(dim=1)
+    current = torch.from_numpy(labels).to(device)
+    probabilities = one_hot(current, n_clusters)
+    unchanged_steps = 0
+    for _ in range(BALANCING_STEPS if size_penalty else STEPS):
+        logits = assignment_logits(units, neighbours, probabilities, mass)
+        probabilities = logits.softmax(dim=1)
         if size_penalty and n_clusters > 1:
-            plan = self_adaptive_transport(-logs.double(), mass, 1.0, size_penalty / n_clusters).plan
-            shares = (plan / plan.sum(dim=1, keepdim=True)).float()
-        then = shares.argmax(dim=1)
-        # The texts of a cluster that would be left without any stay.
-        stay = (torch.bincount(then, minlength=n_clusters) == 0)[now]
-        then = torch.where(stay, now, then)
-        shares = torch.where(stay[:, None], one_hot(now, n_clusters), shares)
-        still = still + 1 if torch.equal(now, then) else 0
-        now = then
-        if still == STILL:
+            plan = self_adaptive_transport(-logits.double(), mass, 1.0, size_penalty / n_clusters).plan
+            probabilities = (plan / plan.sum(dim=1, keepdim=True)).float()
+        updated = probabilities.argmax(dim=1)
+        # The texts of a cluster that would become empty stay.
+        stay = (torch.bincount(updated, minlength=n_clusters) == 0)[current]
+        updated = torch.where(stay, current, updated)
+        probabilities = torch.where(stay[:, None], one_hot(current, n_clusters), probabilities)
+        unchanged_steps = unchanged_steps + 1 if torch.equal(current, updated) else 0
+        current = updated
+        if unchanged_steps == PATIENCE:
             break
-    return now.cpu().numpy()
+    return current.cpu().numpy()
 
 
-def held_for(units: Tensor, neighbours: Tensor, shares: Tensor, weights: Tensor) -> Tensor:
-    """What each text is held for, from what all are held for: by its vector times by its neighbours' vote.
+def assignment_logits(units: Tensor, neighbours: Tensor, probabilities: Tensor, weights: Tensor) -> Tensor:
+    """Return the logits of each text's next cluster, from the current probabilities of all texts.
 
-    ``log a_ik + log b_ik``, where ``a_i`` is the softmax of the cosines with the clusters' means over ``TEMPERATURE``
-    and ``b_i`` the mean of what the neighbours are held for, no cluster being impossible.
+    ``log a_ik + log b_ik``, where ``a_i`` is the softmax of the cosines with the cluster means over ``TEMPERATURE``,
+    and ``b_i`` the smoothed mean of the neighbours' probabilities.
+
+    Parameters
+    ----------
+    units:
+        ``N x D``, rows of length one.
+    neighbours:
+        ``N x N``, weights of the neighbours, each row with sum one.
+    probabilities:
+        ``N x K``, current cluster probabilities.
+    weights:
+        ``N``, how often each text occurs.
     """
     from torch.nn import functional
 
-    means = functional.normalize((shares * weights[:, None]).T @ units, dim=1)
+    means = functional.normalize((probabilities * weights[:, None]).T @ units, dim=1)
     by_vector = (units @ means.T / TEMPERATURE).log_softmax(dim=1)
-    lifted = neighbours @ shares + FLOOR
-    return by_vector + (lifted / lifted.sum(dim=1, keepdim=True)).log()
+    votes = neighbours @ probabilities + SMOOTHING
+    return by_vector + (votes / votes.sum(dim=1, keepdim=True)).log()
 
 
 def one_hot(labels: torch.Tensor, n_clusters: int) -> Tensor:
+    """Return the labels as rows of zeros and a one, in float32."""
     from torch.nn import functional
 
     return functional.one_hot(labels, n_clusters).float()

@@ -1,4 +1,4 @@
-"""Whether there is anything to cluster: more than one subject, and neighbours that a cloud would not keep together."""
+"""Whether there is anything to cluster: more than one subject, and more structure than random vectors have."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.kmeans import kmeans, unit_rows
-from coterie.metrics.internal.cloud import cloud_of_units
-from coterie.metrics.internal.neighbourhoods import kept_together, pairs_of
+from coterie.metrics.internal.modularity import modularity, neighbour_pairs
+from coterie.metrics.internal.reference_cloud import reference_units
 from coterie.selection.candidates import RESTARTS
-from coterie.selection.neighbour_graphs import see
+from coterie.selection.neighbour_graphs import build_graphs
 
-# Rows that are looked at, and clouds that they are compared with.
-ROWS, CLOUDS = 3_000, 2
-# The nearest of each that have to stay together: few, or small clusters could not hold them.
-KEPT = 5
-# Texts of words drawn at random have up to 0.09; the tuning sets 0.29 to 0.94, two hundred of their texts 0.16 and
-# more; a hundred texts in 20 clusters cannot be told from chance (benchmarks/results/structure.json).
-FOUND_FROM = 0.12
-# Sentences about different things, by which an encoder tells how alike it finds texts that are not.
-UNLIKE = (
+# Most texts that are clustered; of more, as many are sampled.
+MOST_TEXTS = 3_000
+# Reference clouds that the vectors are compared with.
+REFERENCE_CLOUDS = 2
+# Nearest neighbours of each text that should share its cluster: few, because small clusters cannot hold more.
+COUNTED_NEIGHBOURS = 5
+# Smallest structure (see :func:`structure_beyond_chance`) of texts that are worth training on. Texts of random words
+# have up to 0.09, the tuning sets 0.29 to 0.94, two hundred of their texts 0.16 and more; a hundred texts in 20
+# clusters cannot be distinguished from chance (benchmarks/results/structure.json).
+LEAST_STRUCTURE = 0.12
+# Smallest similarity (see :func:`mean_similarity`) of texts that are all about one subject. The tuning sets have 0.03
+# to 0.39, variations of one message 0.75 to 0.9.
+ONE_SUBJECT_SIMILARITY = 0.65
+# Sentences about different subjects: their similarity is what an encoder gives to unrelated texts.
+UNRELATED_SENTENCES = (
     "The parcel was left at the wrong door.",
     "She plays the violin in a small orchestra.",
     "Interest rates rose for the third time this year.",
@@ -35,31 +41,28 @@ UNLIKE = (
     "Wolves hunt in packs during the winter.",
     "This jacket comes in three colours.",
 )
-# Any two texts more alike than so, beyond what the encoder finds in those: one subject. The tuning sets have 0.03 to
-# 0.39, variations of one message 0.75 to 0.9.
-ONE_SUBJECT_FROM = 0.65
 
 
-def structure(vectors: NDArray[Any], n_clusters: int, seed: int = 0) -> float:
-    """How far clusters of ``vectors`` are ahead of those that k-means cuts out of a cloud without clusters.
+def structure_beyond_chance(vectors: NDArray[Any], n_clusters: int, seed: int = 0) -> float:
+    """Return how much more modular clusters of ``vectors`` are than clusters of a cloud without structure.
 
-    Each is cut by k-means of the smoothed vectors, and judged by the share of neighbours that stay together less what
-    chance gives (modularity). 0: no more than in the cloud, which is as wide in every direction; 1: as much as is
-    possible with so many clusters. A cloud that is very long in one direction, cut into two or four, may have up to
-    0.5: on the sphere it falls into opposite caps.
+    Both are clustered by k-means of the smoothed vectors, and compared by the modularity of the clusters on the nearest
+    neighbours. 0: as modular as in the cloud, which is as wide in every direction; 1: as modular as so many clusters
+    can be. A cloud that is very long in one direction, cut into two or four clusters, may have up to 0.5: on the sphere
+    it falls into opposite caps.
     """
     generator = np.random.default_rng(seed)
-    drawn = np.sort(generator.permutation(len(vectors))[:ROWS])
-    units = np.asarray(unit_rows(vectors[drawn]), dtype=np.float32)
-    clouds = [cloud_of_units(units, generator) for _ in range(CLOUDS)]
-    found, *by_chance = (_kept(each, n_clusters, seed) for each in (units, *clouds))
+    sampled = np.sort(generator.permutation(len(vectors))[:MOST_TEXTS])
+    units = np.asarray(unit_rows(vectors[sampled]), dtype=np.float32)
+    clouds = [reference_units(units, generator) for _ in range(REFERENCE_CLOUDS)]
+    found, *by_chance = (_modularity_of_kmeans(each, n_clusters, seed) for each in (units, *clouds))
     expected = float(np.mean(by_chance))
     return (found - expected) / max(1 - 1 / n_clusters - expected, 1e-12)
 
 
-def likeness(vectors: NDArray[Any], unlike: NDArray[Any]) -> float:
-    """How alike any two of ``vectors`` are, from 0 for as little as those of ``unlike`` to 1 for all the same."""
-    usual = _mean_cosine(unlike)
+def mean_similarity(vectors: NDArray[Any], unrelated: NDArray[Any]) -> float:
+    """Return how similar any two of ``vectors`` are: 0 as much as those of ``unrelated`` texts, 1 if all are equal."""
+    usual = _mean_cosine(unrelated)
     return (_mean_cosine(vectors) - usual) / max(1 - usual, 1e-12)
 
 
@@ -69,7 +72,7 @@ def _mean_cosine(vectors: NDArray[Any]) -> float:
     return float((total @ total - len(units)) / max(len(units) * (len(units) - 1), 1))
 
 
-def _kept(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> float:
-    seen = see(vectors)
-    labels = kmeans(seen.smooth, n_clusters, n_init=RESTARTS, seed=seed).labels
-    return kept_together(labels, *pairs_of(seen.near[:, :KEPT]))
+def _modularity_of_kmeans(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> float:
+    graphs = build_graphs(vectors)
+    labels = kmeans(graphs.smoothed, n_clusters, n_init=RESTARTS, seed=seed).labels
+    return modularity(labels, *neighbour_pairs(graphs.nearest_rows[:, :COUNTED_NEIGHBOURS]))

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
+from coterie.selection.criteria import CRITERIA
 from coterie.selection.guard import Candidate, score_candidate
-from coterie.selection.neighbour_graphs import Words, see
+from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 
 Outcome: TypeAlias = Literal["helped", "helped on balance", "did not help", "changed little", "unknown"]
 
@@ -25,12 +26,6 @@ SAMPLE_SIZE = 4_000
 FEWEST_TEXTS = 3
 # Smallest difference of a criterion (a share, or nats per word) that is worth mentioning.
 NOTICEABLE = 0.005
-# The criteria of a candidate, by attribute, as people read them.
-CRITERIA: Mapping[str, str] = {
-    "semantic_modularity": "semantic neighbours in one cluster, beyond chance",
-    "lexical_modularity": "lexical neighbours in one cluster, beyond chance",
-    "word_gain": "words predicted by their cluster (nats per word)",
-}
 
 
 @dataclass(frozen=True)
@@ -94,10 +89,10 @@ class TrainingVerdict:
 def compare_candidates(start: Candidate, trained: Candidate) -> TrainingVerdict:
     """Judge a trained partition against the one before training, both scored on the same neighbour graphs."""
     criteria = tuple(
-        CriterionChange(title, float(getattr(start, name)), float(getattr(trained, name)))
-        for name, title in CRITERIA.items()
+        CriterionChange(CRITERIA[name].description, float(start.criteria[name]), float(after))
+        for name, after in trained.criteria.items()
         # Without lexical neighbours the lexical criteria are NaN.
-        if not np.isnan(getattr(trained, name))
+        if not np.isnan(after)
     )
     outcome = _outcome(start, trained, criteria)
     return TrainingVerdict(outcome, criteria, describe_verdict(outcome, criteria))
@@ -167,8 +162,8 @@ def judge_training(
     rows = np.sort(np.random.default_rng(seed).permutation(usable)[:SAMPLE_SIZE])
     if len(rows) < FEWEST_TEXTS:
         return TrainingVerdict.unknown("There are too few texts to judge whether fine-tuning helped.")
-    words = Words.of([texts[row] for row in rows.tolist()])
-    graphs = see(frozen_vectors[rows], words, len(np.unique(before[rows])), seed=seed)
+    lexical = LexicalGraph.build([texts[row] for row in rows.tolist()])
+    graphs = build_graphs(frozen_vectors[rows], lexical, len(np.unique(before[rows])), seed=seed)
     start, trained = (
         score_candidate(name, labels[rows], graphs) for name, labels in (("before", before), ("after", after))
     )

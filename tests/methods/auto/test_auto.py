@@ -80,7 +80,7 @@ def test_one_topic_has_no_structure(kind: str) -> None:
     ]
     model = fitted(texts, 4)
     check_start_is_returned(model, texts)
-    assert "all texts are about one thing" in reason(model)
+    assert "all texts are about one subject" in reason(model)
     assert not model.history_.steps
 
 
@@ -130,7 +130,8 @@ def test_the_best_round_is_returned_with_its_verdict(monkeypatch: pytest.MonkeyP
 
     def prefer_the_first_round(name: str, labels: np.ndarray, graphs: object) -> Candidate:
         semantic = {"start": 0.5, "round 1": 0.7, "round 2": 0.6}[name]
-        return Candidate(name, labels, semantic, 0.4, 0.3, 1.0)
+        criteria = {"semantic_modularity": semantic, "lexical_modularity": 0.4, "word_likelihood_gain": 0.3}
+        return Candidate(name, labels, criteria, 1.0)
 
     monkeypatch.setattr(rounds, "score_candidate", prefer_the_first_round)
     model = Coterie(

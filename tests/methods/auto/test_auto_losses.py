@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coterie.methods.auto.losses import neighbour_contrast, taught
+from coterie.methods.auto.losses import neighbour_contrast, soft_cross_entropy
 
 Array = NDArray[np.float64]
 TRUST = np.array([1.0, 0.3, 0.0, 1.0, 1e-9, 0.7, 1.0, 0.5])
@@ -90,7 +90,7 @@ def _contrasted(
 def test_taught_is_the_trusted_cross_entropy(n: int, k: int, dtype: torch.dtype, tolerance: float) -> None:
     logits, targets = _teaching(n, k)
     given_ = [_tensor(each, dtype) for each in (logits, targets, TRUST[:n], COUNTS[:n])]
-    loss = taught(*given_)
+    loss = soft_cross_entropy(*given_)
     assert loss.shape == ()
     assert loss.item() == pytest.approx(_taught(logits, targets, TRUST[:n], COUNTS[:n]), rel=tolerance)
 
@@ -98,14 +98,16 @@ def test_taught_is_the_trusted_cross_entropy(n: int, k: int, dtype: torch.dtype,
 def test_the_gradient_of_taught() -> None:
     logits, targets = _teaching(8, 4)
     leaf = _tensor(logits).requires_grad_()
-    (gradient,) = torch.autograd.grad(taught(leaf, *map(_tensor, (targets, TRUST, COUNTS))), leaf)
+    (gradient,) = torch.autograd.grad(soft_cross_entropy(leaf, *map(_tensor, (targets, TRUST, COUNTS))), leaf)
     expected = _slopes(lambda x: _taught(x, targets, TRUST, COUNTS), logits)
     np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-4, atol=1e-7)
 
 
 def test_texts_none_of_which_is_trusted_teach_as_if_all_were() -> None:
     logits, targets = _teaching(8, 3)
-    nothing, everything = (taught(*map(_tensor, (logits, targets, t, COUNTS))) for t in (np.zeros(8), np.ones(8)))
+    nothing, everything = (
+        soft_cross_entropy(*map(_tensor, (logits, targets, t, COUNTS))) for t in (np.zeros(8), np.ones(8))
+    )
     assert nothing.item() == pytest.approx(everything.item(), rel=1e-6)
 
 
@@ -114,15 +116,15 @@ def test_a_text_that_is_not_trusted_teaches_next_to_nothing() -> None:
     trust = np.ones(8)
     trust[2] = 0
     rest = np.arange(8) != 2
-    loss = taught(*map(_tensor, (logits, targets, trust, COUNTS))).item()
+    loss = soft_cross_entropy(*map(_tensor, (logits, targets, trust, COUNTS))).item()
     assert loss == pytest.approx(_taught(logits[rest], targets[rest], trust[rest], COUNTS[rest]), rel=1e-5)
 
 
 def test_a_text_that_occurs_twice_teaches_as_two_texts() -> None:
     logits, targets = _teaching(3, 4)
     twice, trust = [0, 1, 1, 2], np.array([1.0, 0.5, 0.2])
-    once = taught(*map(_tensor, (logits, targets, trust, np.array([1.0, 2.0, 1.0]))))
-    again = taught(*map(_tensor, (logits[twice], targets[twice], trust[twice], np.ones(4))))
+    once = soft_cross_entropy(*map(_tensor, (logits, targets, trust, np.array([1.0, 2.0, 1.0]))))
+    again = soft_cross_entropy(*map(_tensor, (logits[twice], targets[twice], trust[twice], np.ones(4))))
     assert once.item() == pytest.approx(again.item(), rel=1e-6)
 
 
@@ -130,14 +132,14 @@ def test_taught_is_least_where_the_answer_is_the_target() -> None:
     _, targets = _teaching(8, 4)
     targets = (targets + 0.01) / (targets + 0.01).sum(axis=1, keepdims=True)
     leaf = _tensor(np.log(targets)).requires_grad_()
-    (gradient,) = torch.autograd.grad(taught(leaf, *map(_tensor, (targets, TRUST, COUNTS))), leaf)
+    (gradient,) = torch.autograd.grad(soft_cross_entropy(leaf, *map(_tensor, (targets, TRUST, COUNTS))), leaf)
     assert gradient.abs().max() < 1e-6
 
 
 def test_taught_is_finite_for_a_sure_head() -> None:
     logits = torch.tensor([[300.0, 0.0], [0.0, 300.0]], requires_grad=True)
     targets = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    loss = taught(logits, targets, torch.ones(2), torch.ones(2))
+    loss = soft_cross_entropy(logits, targets, torch.ones(2), torch.ones(2))
     assert loss.item() == pytest.approx(150)
     (gradient,) = torch.autograd.grad(loss, logits)
     assert gradient.isfinite().all()
@@ -222,8 +224,8 @@ def test_the_order_of_the_batch_does_not_matter() -> None:
     after = _contrasted(anchors[order], keys[order], LABELS[order], weights=COUNTS[order])
     assert after == pytest.approx(before, rel=1e-5)
     logits, targets = _teaching(8, 3)
-    one = taught(*map(_tensor, (logits, targets, TRUST, COUNTS)))
-    other = taught(*(_tensor(each[order]) for each in (logits, targets, TRUST, COUNTS)))
+    one = soft_cross_entropy(*map(_tensor, (logits, targets, TRUST, COUNTS)))
+    other = soft_cross_entropy(*(_tensor(each[order]) for each in (logits, targets, TRUST, COUNTS)))
     assert one.item() == pytest.approx(other.item(), rel=1e-6)
 
 

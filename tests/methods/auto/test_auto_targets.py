@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 
-from coterie.methods.auto.targets import drawn_neighbours, kappa, transported, two_views
-from coterie.selection.graph import by_rows, with_oneself
+from coterie.methods.auto.targets import cohen_kappa, combine_votes, sample_neighbours, transport_targets
+from coterie.selection.graph import normalise_rows, with_self_loops
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -35,26 +35,26 @@ def test_kappa_is_agreement_beyond_chance(seed: int, k: int, n: int) -> None:
     first, second = random.integers(k, size=n), random.integers(k, size=n)
     second = np.where(random.random(n) < random.random(), first, second)
     first[0], first[1] = 0, 1  # otherwise nothing is left to chance
-    assert kappa(first, second, k) == pytest.approx(_kappa(first, second, k), abs=1e-9)
+    assert cohen_kappa(first, second, k) == pytest.approx(_kappa(first, second, k), abs=1e-9)
 
 
 def test_kappa_by_hand() -> None:
     # Cohen's own kind of table: 20 and 15 on the diagonal, 5 and 10 beside it.
     first = np.repeat([0, 0, 1, 1], [20, 5, 10, 15])
     second = np.repeat([0, 1, 0, 1], [20, 5, 10, 15])
-    assert kappa(first, second, 2) == pytest.approx(0.4)
-    assert kappa(first, first, 2) == pytest.approx(1)
-    assert kappa(np.array([0, 1] * 10), np.array([1, 0] * 10), 2) == pytest.approx(-1)
+    assert cohen_kappa(first, second, 2) == pytest.approx(0.4)
+    assert cohen_kappa(first, first, 2) == pytest.approx(1)
+    assert cohen_kappa(np.array([0, 1] * 10), np.array([1, 0] * 10), 2) == pytest.approx(-1)
 
 
 def test_kappa_of_nothing_is_nothing() -> None:
     none = np.zeros(0, dtype=np.int64)
-    assert kappa(none, none, 3) == 0
+    assert cohen_kappa(none, none, 3) == 0
 
 
 def test_kappa_is_a_number_where_all_is_one_cluster() -> None:
     same = np.full(9, 2)
-    assert -1 <= kappa(same, same, 4) <= 1
+    assert -1 <= cohen_kappa(same, same, 4) <= 1
 
 
 # --- Two views ---
@@ -104,7 +104,7 @@ def test_two_views_are_those_of_the_loops(seed: int) -> None:
     lexical = _graph(n, 3, random) * 0.4 + semantic * 0.6
     lexical[random.random(n) < 0.3] = 0
     expected = _two_views(shares, semantic, lexical)
-    logs, trust, agreement = two_views(shares, sparse.csr_matrix(semantic), sparse.csr_matrix(lexical))
+    logs, trust, agreement = combine_votes(shares, sparse.csr_matrix(semantic), sparse.csr_matrix(lexical))
     assert 0.05 < expected[2] < 0.95
     assert agreement == pytest.approx(expected[2], abs=1e-6)
     np.testing.assert_allclose(logs, expected[0], rtol=1e-5, atol=1e-6)
@@ -116,7 +116,7 @@ def test_two_views_are_those_of_the_loops(seed: int) -> None:
 def test_without_words_the_meaning_alone_is_heard(lexical: Any) -> None:
     random = np.random.default_rng(0)
     shares, semantic = random.dirichlet(np.ones(3), size=20), _graph(20, 4, random)
-    logs, trust, agreement = two_views(shares, sparse.csr_matrix(semantic), lexical)
+    logs, trust, agreement = combine_votes(shares, sparse.csr_matrix(semantic), lexical)
     np.testing.assert_allclose(logs, _two_views(shares, semantic, None)[0], rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-6)
     assert agreement == 0 and (trust == 1).all()
@@ -134,7 +134,7 @@ def test_words_that_tell_nothing_are_not_heard() -> None:
     random = np.random.default_rng(1)
     _, shares, semantic = _clustered(800, 4, random)
     lexical = sparse.csr_matrix((np.ones(800), (np.arange(800), random.integers(800, size=800))), shape=(800, 800))
-    logs, trust, agreement = two_views(shares, semantic, lexical)
+    logs, trust, agreement = combine_votes(shares, semantic, lexical)
     assert 0 <= agreement < 0.1
     assert trust.min() > 0.9
     assert np.array_equal(logs.argmax(axis=1), (semantic @ shares).argmax(axis=1))
@@ -145,18 +145,18 @@ def test_words_that_contradict_count_for_nothing() -> None:
     labels, shares, semantic = _clustered(60, 2, random)
     columns = np.array([random.choice(np.flatnonzero(labels != label)) for label in labels])
     lexical = sparse.csr_matrix((np.ones(60), (np.arange(60), columns)), shape=(60, 60))
-    logs, trust, agreement = two_views(shares, semantic, lexical)
+    logs, trust, agreement = combine_votes(shares, semantic, lexical)
     assert agreement == 0 and (trust == 1).all()
-    np.testing.assert_allclose(logs, two_views(shares, semantic, None)[0])
+    np.testing.assert_allclose(logs, combine_votes(shares, semantic, None)[0])
 
 
 def test_words_that_agree_are_heard_in_full() -> None:
     random = np.random.default_rng(3)
     _, shares, semantic = _clustered(60, 3, random)
-    _, trust, agreement = two_views(shares, semantic, semantic)
+    _, trust, agreement = combine_votes(shares, semantic, semantic)
     assert agreement == pytest.approx(1) and (trust == 1).all()
-    logs = two_views(shares, semantic, semantic)[0]
-    np.testing.assert_allclose(logs, 2 * two_views(shares, semantic, None)[0])
+    logs = combine_votes(shares, semantic, semantic)[0]
+    np.testing.assert_allclose(logs, 2 * combine_votes(shares, semantic, None)[0])
 
 
 # --- Transport ---
@@ -209,7 +209,7 @@ SETTINGS = [(0.5, 0.1), (0.2, 0.5), (1.0, 0.02), (0.1, 0.1)]
 @pytest.mark.parametrize(("n", "k"), [(12, 2), (50, 5)])
 def test_rows_of_the_transport_add_up_to_one(sizes: str, n: int, k: int) -> None:
     logs, counts = _wanted(n, k, seed=n)
-    plan = transported(logs, counts, sizes=sizes, epsilon=0.3, size_penalty=0.1)
+    plan = transport_targets(logs, counts, sizes=sizes, epsilon=0.3, size_penalty=0.1)
     assert plan.shape == (n, k) and plan.dtype == np.float32
     assert plan.min() >= 0
     np.testing.assert_allclose(plan.sum(axis=1), 1, atol=1e-5)
@@ -219,7 +219,7 @@ def test_rows_of_the_transport_add_up_to_one(sizes: str, n: int, k: int) -> None
 def test_free_sizes_are_a_softmax(epsilon: float) -> None:
     logs, counts = _wanted(30, 4, seed=1)
     expected = np.array([[np.exp(x / epsilon) / sum(np.exp(y / epsilon) for y in row) for x in row] for row in logs])
-    plan = transported(logs, counts, sizes="free", epsilon=epsilon, size_penalty=0.1)
+    plan = transport_targets(logs, counts, sizes="free", epsilon=epsilon, size_penalty=0.1)
     np.testing.assert_allclose(plan, expected, atol=1e-6)
 
 
@@ -227,7 +227,7 @@ def test_free_sizes_are_a_softmax(epsilon: float) -> None:
 @pytest.mark.parametrize("k", [2, 5])
 def test_equal_sizes_are_equal_by_counts(k: int, epsilon: float) -> None:
     logs, counts = _wanted(60, k, seed=2)
-    plan = transported(logs, counts, sizes="equal", epsilon=epsilon, size_penalty=0.1).astype(np.float64)
+    plan = transport_targets(logs, counts, sizes="equal", epsilon=epsilon, size_penalty=0.1).astype(np.float64)
     np.testing.assert_allclose(counts / counts.sum() @ plan, 1 / k, atol=1e-3)
     assert np.abs(_left_over(plan, logs, epsilon, None)).max() < 1e-3
 
@@ -236,7 +236,7 @@ def test_equal_sizes_are_equal_by_counts(k: int, epsilon: float) -> None:
 @pytest.mark.parametrize("k", [2, 4])
 def test_found_sizes_leave_nothing_to_gain(k: int, epsilon: float, size_penalty: float) -> None:
     logs, counts = _wanted(60, k, seed=3)
-    plan = transported(logs, counts, sizes="found", epsilon=epsilon, size_penalty=size_penalty).astype(np.float64)
+    plan = transport_targets(logs, counts, sizes="found", epsilon=epsilon, size_penalty=size_penalty).astype(np.float64)
     b = counts / counts.sum() @ plan
     slopes = size_penalty / k * (1 / b - 1 / (1 - b))
     assert np.abs(_left_over(plan, logs, epsilon, slopes)).max() < 5e-3
@@ -245,7 +245,7 @@ def test_found_sizes_leave_nothing_to_gain(k: int, epsilon: float, size_penalty:
 @pytest.mark.parametrize(("epsilon", "size_penalty"), SETTINGS[:2])
 def test_found_sizes_are_those_of_a_general_minimiser(epsilon: float, size_penalty: float) -> None:
     logs, counts = _wanted(24, 3, seed=4)
-    plan = transported(logs, counts, sizes="found", epsilon=epsilon, size_penalty=size_penalty)
+    plan = transport_targets(logs, counts, sizes="found", epsilon=epsilon, size_penalty=size_penalty)
     np.testing.assert_allclose(plan, _solved(logs, counts / counts.sum(), epsilon, size_penalty), atol=2e-3)
 
 
@@ -259,7 +259,7 @@ def _skewed() -> tuple[Labels, Array, Array]:
 
 def test_found_sizes_stay_skewed_and_leave_no_cluster_empty() -> None:
     labels, logs, counts = _skewed()
-    plan = transported(logs, counts, sizes="found", epsilon=0.1, size_penalty=0.1)
+    plan = transport_targets(logs, counts, sizes="found", epsilon=0.1, size_penalty=0.1)
     shares = plan.mean(axis=0)
     assert shares.min() > 1e-3
     assert shares[0] > 10 * shares[1] and 0.7 < shares[0] < 0.85
@@ -269,7 +269,7 @@ def test_found_sizes_stay_skewed_and_leave_no_cluster_empty() -> None:
 @pytest.mark.parametrize("size_penalty", [100.0, 1e4])
 def test_sizes_are_even_where_others_cost_too_much(size_penalty: float) -> None:
     _, logs, counts = _skewed()
-    plan = transported(logs, counts, sizes="found", epsilon=0.1, size_penalty=size_penalty)
+    plan = transport_targets(logs, counts, sizes="found", epsilon=0.1, size_penalty=size_penalty)
     np.testing.assert_allclose(plan.mean(axis=0), 0.25, atol=0.02)
 
 
@@ -279,10 +279,10 @@ def test_a_text_that_occurs_three_times_is_three_texts_to_the_transport(sizes: s
     counts = np.ones(20)
     counts[4] = 3
     rows = [*range(20), 4, 4]
-    once = transported(logs, counts, sizes=sizes, epsilon=0.3, size_penalty=0.1)
-    again = transported(logs[rows], np.ones(22), sizes=sizes, epsilon=0.3, size_penalty=0.1)
+    once = transport_targets(logs, counts, sizes=sizes, epsilon=0.3, size_penalty=0.1)
+    again = transport_targets(logs[rows], np.ones(22), sizes=sizes, epsilon=0.3, size_penalty=0.1)
     np.testing.assert_allclose(once, again[:20], atol=2e-3)
-    whole = transported(logs, counts.astype(np.int64), sizes=sizes, epsilon=0.3, size_penalty=0.1)
+    whole = transport_targets(logs, counts.astype(np.int64), sizes=sizes, epsilon=0.3, size_penalty=0.1)
     np.testing.assert_allclose(whole, once, atol=1e-6)
 
 
@@ -311,7 +311,7 @@ def test_every_allowed_neighbour_is_drawn_and_no_other(how_many: int) -> None:
     assert max(map(len, allowed)) > 2 and any(each == {i} for i, each in enumerate(allowed))
     seen: list[set[int]] = [set() for _ in range(n)]
     for _ in range(300):
-        drawn = drawn_neighbours(graphs, labels, random)
+        drawn = sample_neighbours(graphs, labels, random)
         assert drawn.shape == (n,)
         for i, j in enumerate(drawn.tolist()):
             seen[i].add(j)
@@ -323,21 +323,21 @@ def test_a_zero_that_is_written_down_and_oneself_are_no_neighbours() -> None:
     assert graph.nnz == 4
     random, labels = np.random.default_rng(0), np.zeros(3, dtype=np.int64)
     for _ in range(20):
-        assert drawn_neighbours([graph], labels, random).tolist() == [0, 2, 2]
+        assert sample_neighbours([graph], labels, random).tolist() == [0, 2, 2]
 
 
 def test_one_generator_one_draw() -> None:
     graphs = _some_graphs(np.random.default_rng(5), 40, 2)
     labels = np.arange(40) % 2
-    first, second = (drawn_neighbours(graphs, labels, np.random.default_rng(7)) for _ in range(2))
+    first, second = (sample_neighbours(graphs, labels, np.random.default_rng(7)) for _ in range(2))
     assert np.array_equal(first, second)
 
 
 def test_graphs_are_left_as_they_are() -> None:
     graphs = _some_graphs(np.random.default_rng(6), 20, 2)
     before = [each.toarray() for each in graphs]
-    drawn_neighbours(graphs, np.arange(20) % 2, np.random.default_rng(0))
-    with_oneself(graphs[0])
+    sample_neighbours(graphs, np.arange(20) % 2, np.random.default_rng(0))
+    with_self_loops(graphs[0])
     assert all(np.array_equal(each.toarray(), old) for each, old in zip(graphs, before, strict=True))
 
 
@@ -348,7 +348,7 @@ def test_graphs_are_left_as_they_are() -> None:
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=30))
 def test_rows_of_a_graph_add_up_to_one_or_are_empty(pairs: list[tuple[int, int]]) -> None:
     first, second = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
-    graph = by_rows(sparse.csr_matrix((np.full(len(first), 0.4), (first, second)), shape=(8, 8)))
+    graph = normalise_rows(sparse.csr_matrix((np.full(len(first), 0.4), (first, second)), shape=(8, 8)))
     sums = np.asarray(graph.sum(axis=1)).ravel()
     named = np.isin(np.arange(8), first)
     np.testing.assert_allclose(sums[named], 1)
@@ -361,4 +361,4 @@ def test_a_text_is_its_own_neighbour_too() -> None:
     for i in range(3):
         expected[i, i] += 1
         expected[i] /= expected[i].sum()
-    np.testing.assert_allclose(with_oneself(sparse.csr_matrix(dense)).toarray(), expected)
+    np.testing.assert_allclose(with_self_loops(sparse.csr_matrix(dense)).toarray(), expected)

@@ -31,7 +31,7 @@ from coterie.report.plots.plot_data import (
 from coterie.report.plots.plotly_plots import plotly_figure
 from coterie.report.report_model import ReportModel
 from coterie.runs.saved_run import SavedRun
-from coterie.selection.choose_k import choose_k
+from coterie.selection import choose_k
 
 
 @pytest.fixture(scope="module")

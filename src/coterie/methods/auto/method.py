@@ -1,4 +1,4 @@
-"""Coterie's own method: several starts, two views that teach each other, re-clustering, and a guard."""
+"""Coterie's own method: several starts, rounds of training on the votes of neighbours, and a guard."""
 
 from __future__ import annotations
 
@@ -20,42 +20,56 @@ from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.results import Learned
 from coterie.methods.trained import Clock, TrainingStart
 from coterie.selection.guard import Candidate, best_candidate
-from coterie.selection.neighbour_graphs import Words, see
-from coterie.selection.structure import FOUND_FROM, ONE_SUBJECT_FROM, UNLIKE, likeness, structure
+from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
+from coterie.selection.structure import (
+    LEAST_STRUCTURE,
+    ONE_SUBJECT_SIMILARITY,
+    UNRELATED_SENTENCES,
+    mean_similarity,
+    structure_beyond_chance,
+)
 from coterie.selection.training_verdict import TrainingVerdict, compare_candidates
 from coterie.text.corpus import Corpus
 from coterie.text.language_identification import language_split
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import Objective, Stage
 
-# Of more texts so many are learned on, and the others are assigned: neighbours are looked for among all of them.
-LEARNED_ON = 30_000
+# Distinct texts that are learned on; others are assigned afterwards. The neighbours of all are searched, which takes
+# time that grows with the square of their number.
+SAMPLE_SIZE = 30_000
+# What ``start`` may be.
 STARTS = ("chosen", "kmeans")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Coterie(ContrastiveMethod):
-    """Coterie's own method, the default: the best start, two views that teach each other, and a guard.
+    """Coterie's own method, the default: several starts, training on the votes of neighbours, and a guard.
 
-    *Start.* Six clusterings of the frozen embeddings, by k-means and linkage, of the vectors as they are, smoothed
-    over their neighbours, and of waves on the graph of neighbours; by meaning (the encoder's nearest) and by words
-    (the nearest by TF-IDF), whose say falls by itself where clusters of vectors part them. Each settles: texts go
-    where their vector and their neighbours agree. Label-free signs choose one (:mod:`coterie.selection`); where
-    neighbours speak next to no less for clusters of one size, all are drawn to that first. Where neighbours stay
-    together no more than in a cloud without clusters, or where the clusters are languages, that is said, and the
-    start is the answer.
+    It clusters the vectors of the pretrained encoder, fine-tunes the encoder towards those clusters in a few rounds,
+    and returns the best of the partitions, judged without labels.
 
-    *Rounds.* Every text is taught the cluster that its neighbours in both views vote for; words count as far as the
-    two agree, and where they differ, a text is trusted less. Optimal transport finds the clusters' sizes and keeps
-    each alive. Beside that, contrast: a text's own view and one of its neighbours are positives, texts of other
-    clusters negatives. After each round the texts are clustered anew, as for the start, and if that is ahead of
-    what was learned, it is taught in the next.
+    *Start.* The texts are clustered by six algorithms: k-means and linkage, on the vectors of the pretrained encoder
+    and on vectors smoothed over their neighbours, and k-means on the spectral embedding of the neighbour graph. That
+    graph joins semantic neighbours (nearest by the encoder) and lexical neighbours (nearest by TF-IDF). The lexical
+    graph is weighted by how well semantic clusters preserve lexical neighbours. Each clustering is refined: a text
+    moves to the cluster that its vector and its neighbours favour. Label-free criteria select one clustering
+    (:mod:`coterie.selection`). If equal cluster sizes cost little modularity, the sizes are balanced. If the clusters
+    are not more modular than clusters of random vectors, or if they are only languages, the notes say so, nothing is
+    trained, and the start is returned.
 
-    *Guard.* Of the start and what each round ended with, the partition wins that keeps most neighbours of the
-    encoder as it came together, and most texts with words in common, and tells words of unseen texts best. Where
-    training did not help, the start is returned, and the encoder as it came.
+    *Rounds.* The cluster of each text is voted by its semantic and lexical neighbours; the lexical votes count as much
+    as they agree with the semantic ones, and a text on which the two disagree gets less weight. Optimal transport turns
+    the votes into soft targets and keeps every cluster from becoming empty. A head on the encoder learns these targets.
+    A contrastive loss runs beside it: the positives of a text are its augmented view and one of its neighbours, its
+    negatives are texts of other clusters. After each round the trained vectors are clustered again by the algorithm of
+    the start; the next round learns that clustering if it is clearly better than the clusters of the head.
 
-    Of more than 30,000 distinct texts so many are drawn and learned on, and the others assigned, unless
+    *Guard.* The start and the partition after each round are compared by criteria that training cannot influence:
+    how many neighbours by the pretrained encoder share a cluster, how many lexical neighbours do, and how well words
+    are predicted from a text's cluster. The best is returned. If training did not help, that is the start, with the
+    pretrained encoder unchanged.
+
+    Of more than 30,000 distinct texts, 30,000 are sampled for learning and the others are assigned afterwards, unless
     ``fit(sample=N)`` says otherwise.
 
     Parameters
@@ -63,24 +77,24 @@ class Coterie(ContrastiveMethod):
     n_clusters:
         How many clusters to make.
     start:
-        ``"chosen"``, or ``"kmeans"`` for k-means of the frozen embeddings.
+        ``"chosen"``, or ``"kmeans"`` for k-means of the pretrained encoder's vectors.
     rounds:
-        How often the texts are clustered anew and taught.
+        How many times the texts are clustered and the encoder is trained on the result.
     words:
-        Whether texts with words in common vote, and are positives.
+        Whether lexical neighbours are used, in the start, as voters and as positives.
     view_weight, neighbour_weight:
-        Weights of the contrast with a text's own view, and with one of its neighbours.
+        Weights of the contrastive losses with the augmented view and with a neighbour.
     sizes:
-        Of the clusters: ``"found"``, and even where neighbours do not mind; ``"equal"``; or ``"free"`` of anything
-        that keeps clusters alive.
+        Cluster sizes: ``"found"`` from the data, and equal if that costs little modularity; ``"equal"``; or ``"free"``,
+        without any constraint.
     guard:
-        ``False`` trains, and returns the last round's clusters, whatever the signs say.
+        ``False`` always returns the partition after the last round.
     temperature, head_temperature:
-        Of the contrast and of the head.
+        Temperatures of the contrastive losses and of the head.
     epsilon, size_penalty:
-        Of the transport: how soft the targets are, and how much it costs a cluster to be small.
+        Optimal transport: the weight of the entropy (larger gives softer targets) and the penalty for small clusters.
     augmentation, augmentation_ratio:
-        Where the second view comes from: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
+        How the augmented view is made: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     encoder, pooling, normalize, max_length, device:
         Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
@@ -93,15 +107,15 @@ class Coterie(ContrastiveMethod):
     labels_, confidence_, center_distance_, cluster_centers_, history_, notes_:
         See :class:`~coterie.methods.base.ClusteringMethod`.
     initial_labels_:
-        The chosen start.
+        The start.
     candidates_:
-        The start and the partition of every round, with what the guard judged them by.
+        The start and the partition after every round, with the criteria of the guard.
     start_:
-        Which clustering the start is.
+        Which algorithm made the start.
     training_verdict_:
         Whether fine-tuning helped, judged without labels.
     kmeans_labels_, snapshots_, timings_:
-        k-means of the embeddings after training, what ``training.snapshot_every`` kept, seconds by phase.
+        k-means of the embeddings after training, the snapshots of ``training.snapshot_every``, seconds per phase.
 
     Examples
     --------
@@ -114,7 +128,7 @@ class Coterie(ContrastiveMethod):
 
     candidates_: tuple[Candidate, ...] = field(init=False)
     start_: str = field(init=False)
-    usual_sample: ClassVar[int | None] = LEARNED_ON
+    usual_sample: ClassVar[int | None] = SAMPLE_SIZE
 
     start: str = "chosen"
     rounds: int = 3
@@ -155,7 +169,7 @@ class Coterie(ContrastiveMethod):
         return TrainingStart(encoder, corpus, tokens, vectors, labels, torch.from_numpy(centers), generator, self.seed_)
 
     def _first_clusters(self, frozen: Tensor, vectors: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
-        """The start, and in ``_reason`` why there is nothing to learn, if so."""
+        """Return the start; ``_reason`` says why there is nothing to learn, or is empty."""
         self._reason, self.candidates_ = "", ()
         self._rounds: Rounds | None = None
         if len(vectors) <= self.n_clusters + 1:
@@ -163,24 +177,25 @@ class Coterie(ContrastiveMethod):
             self._reason = f"{len(vectors)} distinct texts in {self.n_clusters} clusters leave nothing to learn"
             return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_).labels
         device = frozen.device
-        words = Words.of(corpus.distinct, device) if self.words else None
-        seen = see(vectors, words, self.n_clusters, device=device, seed=self.seed_)
-        self._rounds = Rounds(corpus, seen, self)
+        lexical = LexicalGraph.build(corpus.distinct, device) if self.words else None
+        graphs = build_graphs(vectors, lexical, self.n_clusters, device=device, seed=self.seed_)
+        self._rounds = Rounds(corpus, graphs, self)
         self.start_ = self._rounds.start.name
         labels = self._rounds.start.labels
         if not self.guard:
             return labels
-        alike = likeness(vectors, self.encoder_.encode(list(UNLIKE)))
-        found = structure(vectors, self.n_clusters, self.seed_)
+        similarity = mean_similarity(vectors, self.encoder_.encode(list(UNRELATED_SENTENCES)))
+        structure = structure_beyond_chance(vectors, self.n_clusters, self.seed_)
         languages = language_split(corpus.distinct, labels)
-        if alike >= ONE_SUBJECT_FROM:
+        if similarity >= ONE_SUBJECT_SIMILARITY:
             self._reason = (
-                f"no structure was found: all texts are about one thing (any two are {alike:.0%} alike to the encoder)"
+                "no structure was found: all texts are about one subject (to the encoder, any two are "
+                f"{similarity:.0%} similar)"
             )
-        elif found < FOUND_FROM:
+        elif structure < LEAST_STRUCTURE:
             self._reason = (
-                "no structure was found beyond chance: neighbours stay together as in a cloud without clusters "
-                f"({found:.2f} of what is possible, {FOUND_FROM} is needed)"
+                "no structure was found beyond chance: neighbours share clusters hardly more often than in random "
+                f"vectors ({structure:.2f} on a scale from 0 to 1; {LEAST_STRUCTURE} is needed)"
             )
         elif languages:
             self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
@@ -190,9 +205,9 @@ class Coterie(ContrastiveMethod):
         rounds = self._rounds
         if rounds is not None:
             self.candidates_ = tuple(rounds.candidates)
-            why = ", by the signs of several clusterings (no label was used)" if self.start == "chosen" else ""
-            evened = "; clusters are drawn to one size, which neighbours do not speak against"
-            sizes = evened if rounds.even and self.sizes == "found" else ""
+            why = ", selected from several clusterings by label-free criteria" if self.start == "chosen" else ""
+            balanced = "; cluster sizes are balanced, which costs little modularity"
+            sizes = balanced if rounds.equal_sizes and self.sizes == "found" else ""
             self._note(f"the start is {self.start_}{why}{sizes}")
         if self._reason:
             self._note(f"{self._reason}: the start is returned, with the pretrained encoder unchanged")
@@ -202,7 +217,7 @@ class Coterie(ContrastiveMethod):
         assert rounds is not None
         self._frozen_weights = {name: value.detach().clone() for name, value in start.encoder.state_dict().items()}
         teacher = Teacher(start, rounds, self)
-        teacher.hold(rounds.frozen, start.labels)
+        teacher.set_partition(rounds.frozen, start.labels)
         return [
             Stage(f"round {number + 1}", Round(number, teacher, rounds, self), stops=False)
             for number in range(self.rounds)
@@ -210,7 +225,7 @@ class Coterie(ContrastiveMethod):
 
     def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, Round) and self._rounds is not None
-        self._rounds.end(objective.number + 1, embeddings, objective.teacher)
+        self._rounds.finish_round(objective.number + 1, embeddings, objective.teacher)
         self.candidates_ = tuple(self._rounds.candidates)
         before, *trained = self.candidates_
         best = self._select(before, trained)
@@ -218,7 +233,7 @@ class Coterie(ContrastiveMethod):
         if best is before:
             start.encoder.load_state_dict(self._frozen_weights)
             features = start.embeddings
-        # Nothing of the training is held by a fitted model.
+        # A fitted model keeps nothing of the training.
         self._rounds = None
         del self._frozen_weights
         centers = centroids(features, best.labels, self.n_clusters, start.counts).astype(np.float32)
@@ -226,13 +241,13 @@ class Coterie(ContrastiveMethod):
         return Learned(features, centers, best.labels, initial_labels=first, kmeans_labels=final.labels)
 
     def _select(self, start: Candidate, trained: list[Candidate]) -> Candidate:
-        """Return the partition of the fit, and judge whether training helped."""
+        """Select the partition to return, and judge whether training helped."""
         if not self.guard:
             self.training_verdict_ = compare_candidates(start, trained[-1])
             self._note("no guard: the last round's partition is returned")
             return trained[-1]
         best = best_candidate([start, *trained])
-        # Where the start is returned, the verdict shows why: the best that training came to is not better.
+        # Where the start is returned, the verdict shows the best trained partition: it is not better.
         tried = max(trained, key=lambda each: each.gain_over(start)) if best is start else best
         self.training_verdict_ = compare_candidates(start, tried)
         returned = (
@@ -245,7 +260,7 @@ class Coterie(ContrastiveMethod):
         return best
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As the head has them, with the clusters' means for centres."""
+        """Return probabilities as the head does, with the cluster means as centres."""
         from scipy.special import softmax
 
         return np.asarray(softmax(-distances / (2 * self.head_temperature), axis=1))

@@ -1,4 +1,4 @@
-"""The rounds of the default method: what is taught, what is learned, and clusters anew after each."""
+"""The rounds of the default method: targets from neighbours, losses, and a new clustering after each round."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.clustering.kmeans import centroids, kmeans, unit_rows
-from coterie.methods.auto.losses import neighbour_contrast, taught
-from coterie.methods.auto.targets import drawn_neighbours, transported, two_views
+from coterie.methods.auto.losses import neighbour_contrast, soft_cross_entropy
+from coterie.methods.auto.targets import combine_votes, sample_neighbours, transport_targets
 from coterie.methods.trained import TrainingStart
-from coterie.selection.candidates import Start as Clustering
-from coterie.selection.candidates import make_starts, without_gaps
-from coterie.selection.choose_start import EVEN_PENALTY, choose_among, drawn_to_one_size
-from coterie.selection.graph import by_rows, with_oneself
+from coterie.selection.candidates import Clustering, make_clusterings, renumber
+from coterie.selection.graph import normalise_rows, with_self_loops
 from coterie.selection.guard import Candidate, score_candidate
-from coterie.selection.neighbour_graphs import Seen, see
-from coterie.selection.refinement import settled
+from coterie.selection.neighbour_graphs import NeighbourGraphs, build_graphs
+from coterie.selection.refinement import refine_assignment
+from coterie.selection.start_choice import EQUAL_SIZE_PENALTY, balance_sizes, choose_among
 from coterie.text.corpus import Corpus
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective
 
@@ -28,12 +27,27 @@ if TYPE_CHECKING:
     from coterie.methods.auto.method import Coterie
 
 
-# Clusters made anew have to be so much better than those of the head, by the guard's gain.
-AHEAD = 0.03
+# How far the guard's gain of a new clustering must exceed that of the head's clusters to replace them: smaller
+# differences are noise, and changing the targets costs a round of learning.
+LEAST_LEAD = 0.03
 
 
 class Teacher(nn.Module):
-    """What all rounds share: the clusters held for true, the neighbours that vote, and the head that learns them."""
+    """Hold the current targets, the neighbour graphs behind them, and the head that learns them.
+
+    All rounds share one instance.
+
+    Attributes
+    ----------
+    centers:
+        ``K x D``, the trainable centres of the head.
+    targets, trust, labels:
+        For each text: target probabilities, how much they are trusted, and their most probable cluster.
+    near:
+        For each text the embedding of a sampled neighbour in its cluster.
+    lexical_trust:
+        Agreement of the lexical with the semantic votes at each update of the targets.
+    """
 
     def __init__(self, start: TrainingStart, rounds: Rounds, settings: Coterie) -> None:
         super().__init__()
@@ -54,35 +68,35 @@ class Teacher(nn.Module):
         self._settings = settings
         self._counts = start.counts
         self._generator = np.random.default_rng(start.seed)
-        words = rounds.frozen.words
-        self._lexical = by_rows(words.graph) if words is not None and settings.words else None
-        self._size_penalty = EVEN_PENALTY if rounds.even else settings.size_penalty
+        lexical = rounds.frozen.lexical
+        self._lexical = normalise_rows(lexical.graph) if lexical is not None and settings.words else None
+        self._size_penalty = EQUAL_SIZE_PENALTY if rounds.equal_sizes else settings.size_penalty
         self._semantic: Any = None
-        self._shares: NDArray[np.float64] | None = None
+        self._partition: NDArray[np.float64] | None = None
 
     def logits(self, embeddings: Tensor) -> Tensor:
-        """The head: cosines to the centres over a temperature."""
+        """Return the logits of the head: cosines to the centres over a temperature."""
         centers = functional.normalize(self.centers, dim=1)
         return functional.normalize(embeddings.float(), dim=1) @ centers.T / self._settings.head_temperature
 
     @torch.no_grad()
-    def hold(self, seen: Seen, labels: NDArray[np.int64]) -> None:
-        """Clusters to teach from now on, and the neighbours that vote on them; the head starts at their means."""
+    def set_partition(self, graphs: NeighbourGraphs, labels: NDArray[np.int64]) -> None:
+        """Set the partition that the next targets come from and the graph that votes; move the centres to its means."""
         k = len(self.centers)
-        self._semantic = with_oneself(seen.meaning)
-        self._shares = np.eye(k)[labels]
-        means = unit_rows(centroids(seen.units, labels, k, self._counts))
+        self._semantic = with_self_loops(graphs.semantic_graph)
+        self._partition = np.eye(k)[labels]
+        means = unit_rows(centroids(graphs.units, labels, k, self._counts))
         self.centers.copy_(torch.from_numpy(means))
 
     @torch.no_grad()
-    def teach(self, embeddings: Tensor) -> None:
-        """A new lesson: from the clusters that a round begins with, and from the head afterwards."""
-        s, shares = self._settings, self._shares
-        if shares is None:
-            shares = self.logits(embeddings).softmax(dim=1).double().cpu().numpy()
-        self._shares = None
-        logs, trust, lexical_trust = two_views(shares, self._semantic, self._lexical)
-        targets = transported(
+    def update_targets(self, embeddings: Tensor) -> None:
+        """Compute new targets: from the partition at the beginning of a round, and from the head afterwards."""
+        s, probabilities = self._settings, self._partition
+        if probabilities is None:
+            probabilities = self.logits(embeddings).softmax(dim=1).double().cpu().numpy()
+        self._partition = None
+        logs, trust, lexical_trust = combine_votes(probabilities, self._semantic, self._lexical)
+        targets = transport_targets(
             logs,
             self._counts,
             sizes=s.sizes,
@@ -93,7 +107,7 @@ class Teacher(nn.Module):
         )
         labels = targets.argmax(axis=1)
         graphs = [each for each in (self._semantic, self._lexical) if each is not None]
-        near = torch.from_numpy(drawn_neighbours(graphs, labels, self._generator)).to(embeddings.device)
+        near = torch.from_numpy(sample_neighbours(graphs, labels, self._generator)).to(embeddings.device)
         self.targets.copy_(torch.from_numpy(targets))
         self.trust.copy_(torch.from_numpy(trust))
         self.labels.copy_(torch.from_numpy(labels))
@@ -102,7 +116,7 @@ class Teacher(nn.Module):
 
 
 class Round(Objective):
-    """One round: both views learn the clusters held for true, beside contrast with each other and with a neighbour."""
+    """One round: both views learn the targets, with contrast between the views and with a neighbour."""
 
     recordable = True
 
@@ -115,12 +129,12 @@ class Round(Objective):
         self._settings = settings
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """Every round but the first begins with clusters of what was learned."""
+        """Cluster what the previous round learned; the first round begins with the start."""
         if self.number:
-            self._rounds.end(self.number, embed_corpus(), self.teacher)
+            self._rounds.finish_round(self.number, embed_corpus(), self.teacher)
 
     def refresh(self, embed_corpus: EmbedCorpus) -> None:
-        self.teacher.teach(embed_corpus())
+        self.teacher.update_targets(embed_corpus())
 
     def head_probabilities(self, embeddings: Tensor) -> Tensor:
         return self.teacher.logits(embeddings).softmax(dim=1)
@@ -130,7 +144,7 @@ class Round(Objective):
         targets, trust, labels = t.targets[batch.rows], t.trust[batch.rows], t.labels[batch.rows]
         first, second = batch.embeddings
         near = t.near[batch.rows]
-        cluster = sum(taught(t.logits(view), targets, trust, weights) for view in (first, second)) / 2
+        cluster = sum(soft_cross_entropy(t.logits(view), targets, trust, weights) for view in (first, second)) / 2
         views = sum(
             neighbour_contrast(one, other, labels, s.temperature, weights)
             for one, other in ((first, second), (second, first))
@@ -142,53 +156,58 @@ class Round(Objective):
 
 
 class Rounds:
-    """Clusters before training and after every round, all judged by the texts as they were before training.
+    """Collect the partitions before training and after every round, all scored on the graphs before training.
 
     Attributes
     ----------
-    frozen, start:
-        The texts before training with their neighbours, and their clusters.
-    even:
-        Whether clusters are drawn to one size.
+    frozen:
+        The texts and their neighbours before training.
+    start:
+        The clustering before training.
+    equal_sizes:
+        Whether cluster sizes are balanced.
     candidates:
-        The start and what each round ended with.
+        The start, and the partition after each round.
     """
 
-    def __init__(self, corpus: Corpus, frozen: Seen, settings: Coterie) -> None:
+    def __init__(self, corpus: Corpus, frozen: NeighbourGraphs, settings: Coterie) -> None:
         self.frozen = frozen
         self.candidates: list[Candidate] = []
         self._counts = corpus.counts
         self._settings = settings
-        self.start, self.even = self._first()
+        self.start, self.equal_sizes = self._make_start()
         self.candidates.append(score_candidate("start", self.start.labels, frozen))
 
-    def _first(self) -> tuple[Clustering, bool]:
-        """The best of several clusterings, or k-means; and whether clusters are drawn to one size."""
-        s, even = self._settings, False
+    def _make_start(self) -> tuple[Clustering, bool]:
+        """Return the best of several clusterings, or k-means, and whether sizes are balanced."""
+        s, equal_sizes = self._settings, False
         if s.start == "chosen":
             found = choose_among(self.frozen, s.n_clusters, self._counts, s.seed_)
-            even = found.even and s.sizes != "free"
-            best = found.best if even else found.judged[0]
+            equal_sizes = found.equal_sizes and s.sizes != "free"
+            best = found.best if equal_sizes else found.ranking[0]
             name, labels = best.name, best.labels
         else:
             partition = kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_)
-            name, labels = "k-means", without_gaps(partition.labels)
-        if s.sizes == "equal" and not even:
-            even, labels = True, drawn_to_one_size(self.frozen, labels, self._counts)
-        return Clustering(name, labels), even
+            name, labels = "k-means", renumber(partition.labels)
+        if s.sizes == "equal" and not equal_sizes:
+            equal_sizes, labels = True, balance_sizes(self.frozen, labels, self._counts)
+        return Clustering(name, labels), equal_sizes
 
-    def end(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
-        """After a round: cluster anew as the start was made, and teach that, or the head's own answer, from now on."""
-        s, first = self._settings, self.candidates[0]
-        head = without_gaps(teacher.logits(embeddings).argmax(dim=1).cpu().numpy())
+    def finish_round(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
+        """Cluster the embeddings after a round, by the head and as the start was made; keep the better partition.
+
+        It becomes a candidate and the partition that the next targets come from.
+        """
+        s, start = self._settings, self.candidates[0]
+        head = renumber(teacher.logits(embeddings).argmax(dim=1).cpu().numpy())
         vectors = embeddings.float().cpu().numpy()
-        seen = see(vectors, self.frozen.words, s.n_clusters, labels=head, device=self.frozen.device)
-        (again,) = make_starts(seen, s.n_clusters, self._counts, s.seed_, [self.start.name])
-        both = [settled(seen, head, int(head.max()) + 1, self._counts), again.labels]
-        if self.even:
-            both = [drawn_to_one_size(seen, each, self._counts) for each in both]
-        best, anew = (score_candidate(f"round {number}", each, self.frozen) for each in both)
-        if anew.gain_over(first) > best.gain_over(first) + AHEAD:
-            best = anew
+        graphs = build_graphs(vectors, self.frozen.lexical, s.n_clusters, labels=head, device=self.frozen.device)
+        (again,) = make_clusterings(graphs, s.n_clusters, self._counts, s.seed_, [self.start.name])
+        partitions = [refine_assignment(graphs, head, int(head.max()) + 1, self._counts), again.labels]
+        if self.equal_sizes:
+            partitions = [balance_sizes(graphs, each, self._counts) for each in partitions]
+        best, reclustered = (score_candidate(f"round {number}", each, self.frozen) for each in partitions)
+        if reclustered.gain_over(start) > best.gain_over(start) + LEAST_LEAD:
+            best = reclustered
         self.candidates.append(best)
-        teacher.hold(seen, best.labels)
+        teacher.set_partition(graphs, best.labels)

@@ -1,4 +1,4 @@
-"""What the texts are taught: clusters by the vote of their neighbours in two views, with sizes that are found."""
+"""The training targets of the default method: soft clusters voted by semantic and lexical neighbours."""
 
 from __future__ import annotations
 
@@ -8,54 +8,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.clustering.optimal_transport import self_adaptive_transport, sinkhorn
+from coterie.metrics.internal.modularity import beyond_chance
 
 if TYPE_CHECKING:
     import torch
 
-# A cluster that no neighbour votes for is unlikely, not impossible.
-FLOOR = 1e-2
+# Probability added to every cluster in a vote, so that a cluster without votes is unlikely but not impossible.
+SMOOTHING = 1e-2
+# What the cluster sizes may be: see :func:`transport_targets`.
 SIZES = ("found", "equal", "free")
 
 
-def two_views(
-    shares: NDArray[np.float64], semantic: Any, lexical: Any | None
+def combine_votes(
+    probabilities: NDArray[np.float64], semantic: Any, lexical: Any | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """What neighbours by meaning and by words say together, how far each text is trusted, and how far words are.
+    """Combine the votes of semantic and lexical neighbours on the cluster of each text.
 
-    ``shares`` is what each text is held for now, ``semantic`` and ``lexical`` are neighbours by weights that add up to
-    one a row (a text without words in common with others has an empty row). Both views vote. The lexical vote counts
-    to the power of its agreement with the semantic one beyond chance (Cohen's kappa), so that words that say nothing
-    have no say; where the two differ, the text is trusted less by as much. Returned are logarithms of probabilities
-    that are not normalised.
+    The lexical vote is raised to the power of its agreement with the semantic one beyond chance (Cohen's kappa), so
+    that words unrelated to the clusters do not count. Where the two votes differ, the text is trusted less, by the same
+    agreement.
+
+    Parameters
+    ----------
+    probabilities:
+        ``N x K``, current cluster probabilities of each text.
+    semantic, lexical:
+        Sparse ``N x N`` weights of the neighbours, each row with sum one; a text that shares no words has an empty
+        lexical row. ``lexical`` may be ``None``.
+
+    Returns
+    -------
+    tuple
+        ``N x K`` unnormalised log-probabilities; the trust in each text, from 0 to 1; and the agreement.
     """
-    by_meaning = _floored(semantic @ shares)
-    logs, trust = np.log(by_meaning), np.ones(len(shares))
+    semantic_vote = _smoothed(semantic @ probabilities)
+    logs, trust = np.log(semantic_vote), np.ones(len(probabilities))
     if lexical is None:
         return logs, trust, 0.0
-    by_words = np.asarray(lexical @ shares)
-    voted = by_words.sum(axis=1) > 0
-    first, second = by_meaning[voted].argmax(axis=1), by_words[voted].argmax(axis=1)
-    agreement = max(0.0, kappa(first, second, shares.shape[1]))
-    logs[voted] += agreement * np.log(_floored(by_words[voted]))
+    lexical_vote = np.asarray(lexical @ probabilities)
+    voted = lexical_vote.sum(axis=1) > 0
+    first, second = semantic_vote[voted].argmax(axis=1), lexical_vote[voted].argmax(axis=1)
+    agreement = max(0.0, cohen_kappa(first, second, probabilities.shape[1]))
+    logs[voted] += agreement * np.log(_smoothed(lexical_vote[voted]))
     trust[voted] = 1 - agreement * (first != second)
     return logs, trust, agreement
 
 
-def _floored(shares: Any) -> NDArray[np.float64]:
-    lifted = np.asarray(shares, dtype=np.float64) + FLOOR
+def _smoothed(votes: Any) -> NDArray[np.float64]:
+    lifted = np.asarray(votes, dtype=np.float64) + SMOOTHING
     return np.asarray(lifted / lifted.sum(axis=1, keepdims=True))
 
 
-def kappa(first: NDArray[np.int64], second: NDArray[np.int64], n_clusters: int) -> float:
-    """Agreement of two labellings beyond chance (Cohen, 1960): 1 for the same, 0 for unrelated ones."""
+def cohen_kappa(first: NDArray[np.int64], second: NDArray[np.int64], n_clusters: int) -> float:
+    """Return the agreement of two labellings beyond chance (Cohen, 1960): 1 if equal, 0 if unrelated or empty."""
     if not len(first):
         return 0.0
     sizes = (np.bincount(each, minlength=n_clusters) / len(first) for each in (first, second))
     by_chance = float(np.multiply(*sizes).sum())
-    return (float((first == second).mean()) - by_chance) / max(1 - by_chance, 1e-12)
+    return beyond_chance(float((first == second).mean()), by_chance)
 
 
-def transported(
+def transport_targets(
     logs: NDArray[np.float64],
     counts: NDArray[Any],
     *,
@@ -64,11 +77,23 @@ def transported(
     size_penalty: float,
     device: torch.device | str = "cpu",
 ) -> NDArray[np.float32]:
-    """Each text's shares in the plan of least cost, the cost being minus the logarithms.
+    """Return each text's target probabilities: its rows in the optimal transport plan to the clusters.
 
-    The sizes of the clusters are ``"found"``: free, under a penalty that only keeps each above zero
-    (``size_penalty`` is that of an even cluster: with K clusters each has 1/K of it); ``"equal"``; or ``"free"``, where
-    nothing keeps a cluster alive.
+    Parameters
+    ----------
+    logs:
+        ``N x K`` log-probabilities; the cost is their negative.
+    counts:
+        How often each text occurs.
+    sizes:
+        ``"found"``: cluster sizes are found by self-adaptive transport, under a penalty that keeps each above zero.
+        ``"equal"``: all sizes are equal. ``"free"``: a softmax, which does not constrain sizes.
+    epsilon:
+        Weight of the entropy: larger is softer.
+    size_penalty:
+        Weight of the penalty for ``"found"``, divided by the number of clusters.
+    device:
+        A device with float64.
     """
     import torch
 
@@ -83,12 +108,14 @@ def transported(
     return np.asarray((plan / plan.sum(dim=1, keepdim=True)).cpu().numpy(), dtype=np.float32)
 
 
-def drawn_neighbours(graphs: list[Any], labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-    """For each text one of its neighbours, in any of the graphs, that is in its cluster; itself where there is none."""
+def sample_neighbours(
+    graphs: list[Any], labels: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Sample for each text one of its neighbours, in any graph, in the same cluster; itself where there is none."""
     first, second = (np.concatenate(each) for each in zip(*(graph.nonzero() for graph in graphs), strict=True))
-    kept = (labels[first] == labels[second]) & (first != second)
-    order = generator.permutation(int(kept.sum()))
+    usable = (labels[first] == labels[second]) & (first != second)
+    order = generator.permutation(int(usable.sum()))
     found = np.arange(len(labels))
-    # Of several the last one written stays: any of them, since their order is drawn.
-    found[first[kept][order]] = second[kept][order]
+    # Of several assignments to one row the last one stays: any of them, since their order is random.
+    found[first[usable][order]] = second[usable][order]
     return found

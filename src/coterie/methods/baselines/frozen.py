@@ -59,12 +59,12 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
 
     def _chosen(self, features: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
         from coterie.encoders.device import resolve_device
-        from coterie.selection.choose_start import choose_start
+        from coterie.selection import choose_start
 
         texts, counts = corpus.distinct, corpus.counts
         device = resolve_device(self.device)
         found = choose_start(texts, self.n_clusters, vectors=features, weights=counts, seed=self.seed_, device=device)
-        self._note(f"of {len(found.judged)} clusterings the signs speak for {found.best.name} (no label was used)")
+        self._note(f"of {len(found.ranking)} clusterings the label-free criteria select {found.best.name}")
         return found.best.labels
 
     def _on_device(self, features: NDArray[np.float32]) -> torch.Tensor:

@@ -1,5 +1,5 @@
-"""Label-free measures of a clustering; methods may use these.
+"""Measures of a clustering that need no labels; methods may use them.
 
-One measure a file, imported from there: ``from coterie.metrics.internal.silhouette import silhouette``. Nothing is
-re-exported here, because a function and the module that holds it would share one name.
+Import each from its module: ``from coterie.metrics.internal.silhouette import silhouette``. Nothing is re-exported
+here, because a function and its module would share one name.
 """

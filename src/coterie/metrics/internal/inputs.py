@@ -1,4 +1,4 @@
-"""What the label-free measures share: checked input, sorted by cluster, and distances in blocks of rows."""
+"""Check and sort the input of the label-free measures, and compute distances in blocks of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNASSIGNED = -1
 """The label of a text that is in no cluster."""
 
 BLOCK_CELLS = 2**22
-"""Most distances held at once: 32 MiB in float64, whatever the number of rows."""
+"""Most distances held in memory at a time: 32 MiB in float64, whatever the number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +100,19 @@ def _embeddings(embeddings: ArrayLike) -> NDArray[np.float64]:
     try:
         points = np.asarray(embeddings, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"embeddings is no table of numbers ({error}): give one row of numbers a text") from error
+        raise InputError(f"embeddings is no table of numbers ({error}): give one row of numbers per text") from error
     if points.ndim != 2:
-        raise InputError(f"embeddings has shape {points.shape}: give two dimensions, one row a text")
+        raise InputError(f"embeddings has shape {points.shape}: give two dimensions, one row per text")
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise InputError(f"embeddings has a NaN or infinite value in row {row}: leave the row out or encode it anew")
+        raise InputError(f"embeddings has a NaN or infinite value in row {row}: leave the row out or encode it again")
     return points
 
 
 def _labels(labels: ArrayLike) -> NDArray[Any]:
     ids = np.asarray(labels)
     if ids.ndim != 1:
-        raise InputError(f"labels has shape {ids.shape}: give one dimension, one label a row")
+        raise InputError(f"labels has shape {ids.shape}: give one dimension, one label per row")
     if ids.dtype.kind in "fO":
         for row, label in enumerate(ids):
             if label is None or (isinstance(label, (float, np.floating)) and np.isnan(label)):

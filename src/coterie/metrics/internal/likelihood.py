@@ -1,17 +1,28 @@
-"""How likely points are where each cluster is a round cloud of its own size and width."""
+"""How likely the points, or the words, of texts are given their clusters."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+# Share of a word's predicted probability that comes from the cluster; the rest comes from all texts, so that a word
+# the cluster has not shown yet is not impossible.
+CLUSTER_SHARE = 0.5
+# Texts that a word must stand in: a word of one text predicts nothing about other texts.
+LEAST_TEXTS = 2
 
-def clouds_likelihood(points: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """The mean log-likelihood of points together with their clusters, up to a constant; more is better.
 
+def gaussian_likelihood(points: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Return the mean log-likelihood of points and their clusters, up to a constant; larger is better.
+
+    Each cluster is a spherical Gaussian with its own weight and variance:
     ``sum_k n_k [log(n_k / n) - d/2 log v_k - s_k / (2 v_k)] / n`` in ``d`` dimensions, with ``s_k`` the mean squared
-    distance from the mean of cluster k and ``v_k`` its variance a dimension, as though one more point were in it that
-    is as far out as points are on the whole. Unlike inertia it knows that clusters have different sizes and widths.
+    distance from the mean of cluster k and ``v_k`` its variance per dimension. To keep small clusters from variance
+    zero, ``v_k`` counts one more point at the average distance of all points from their mean. Unlike inertia, this
+    allows clusters of different sizes and widths.
     """
     n_points, dimension = points.shape
     n_clusters = int(labels.max()) + 1
@@ -21,7 +32,63 @@ def clouds_likelihood(points: NDArray[np.float64], labels: NDArray[np.int64]) ->
     spread = np.bincount(labels, ((points - means[labels]) ** 2).sum(axis=1), minlength=n_clusters)
     overall = float(((points - points.mean(axis=0)) ** 2).sum()) / n_points
     variance = np.maximum((spread + overall) / ((sizes + 1) * dimension), 1e-12)
-    there = sizes > 0
-    each = np.log(np.where(there, sizes, 1) / n_points) * sizes
-    each -= sizes * dimension / 2 * np.log(variance) + spread / (2 * variance)
-    return float(each[there].sum()) / n_points
+    occupied = sizes > 0
+    terms = np.log(np.where(occupied, sizes, 1) / n_points) * sizes
+    terms -= sizes * dimension / 2 * np.log(variance) + spread / (2 * variance)
+    return float(terms[occupied].sum()) / n_points
+
+
+def word_presence(texts: Sequence[str]) -> Any | None:
+    """Return a sparse matrix of which words each text has, or ``None`` where no word stands in two texts.
+
+    One row of zeros and ones per text, one column per word that stands in at least two texts.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    try:
+        return CountVectorizer(binary=True, min_df=LEAST_TEXTS, dtype=np.float64).fit_transform(texts).tocsr()
+    except ValueError:
+        return None
+
+
+def word_likelihood_gain(words: Any, labels: NDArray[np.int64], seed: int = 0) -> float:
+    """Return how much better words are predicted from a text's cluster than from all texts; larger is better.
+
+    In nats per word. The texts are split at random into two halves. The words of each half are predicted from the
+    other half: half of the probability is the share of the word among the words of the same cluster, half its share
+    among the words of all texts. Random clusters gain nothing (and lose up to ``log 2``); splitting one topic into two
+    clusters gains nothing over keeping it whole.
+
+    Parameters
+    ----------
+    words:
+        What :func:`word_presence` returns.
+    labels:
+        Cluster of each text.
+    seed:
+        Seed of the split into halves.
+    """
+    n_texts, n_clusters = len(labels), int(labels.max()) + 1
+    half = np.random.default_rng(seed).permutation(n_texts) % 2
+    row_of_entry = np.repeat(np.arange(n_texts), np.diff(words.indptr))
+    counts = [_word_counts(words, labels, half == each, n_clusters) for each in (0, 1)]
+    total = 0.0
+    for each, other_half in enumerate(counts[::-1]):
+        all_texts = other_half.sum(axis=0) + 0.5
+        all_texts /= all_texts.sum()
+        own = other_half / np.maximum(other_half.sum(axis=1, keepdims=True), 1)
+        gains = np.log(CLUSTER_SHARE * own / all_texts + 1 - CLUSTER_SHARE)
+        entries = half[row_of_entry] == each
+        total += float(gains[labels[row_of_entry[entries]], words.indices[entries]].sum())
+    return total / max(words.nnz, 1)
+
+
+def _word_counts(
+    words: Any, labels: NDArray[np.int64], mask: NDArray[np.bool_], n_clusters: int
+) -> NDArray[np.float64]:
+    """Count the texts of each cluster, among the rows of ``mask``, that have each word."""
+    from scipy.sparse import csr_matrix
+
+    rows = np.flatnonzero(mask)
+    members = csr_matrix((np.ones(len(rows)), (labels[rows], rows)), shape=(n_clusters, len(labels)))
+    return np.asarray((members @ words).todense())

@@ -1,4 +1,4 @@
-"""Whether clusters are found again when the texts are drawn anew."""
+"""Whether clusters are found again in resampled texts."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def cluster_stability(
     sample: int = 5_000,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """How well each cluster is found again in bootstrap draws of the rows (Hennig, 2007), from 0 to 1.
+    """Return how well each cluster is found again in bootstrap samples of the rows (Hennig, 2007), from 0 to 1.
 
-    In every run, as many rows as there are (at most ``sample``) are drawn with repetition and clustered afresh by one
-    k-means, started by k-means++. Of each cluster the drawn rows are compared with every cluster found; the largest
-    Jaccard similarity (rows in both over rows in either) counts, and the mean over the runs is returned. It is NaN
-    for a cluster of which no row was ever drawn. Rows labelled -1 are left out.
+    In every run, as many rows as there are (at most ``sample``) are sampled with replacement and clustered again by one
+    k-means, initialised by k-means++. The sampled rows of each cluster are compared with every cluster found; the
+    largest Jaccard similarity (rows in both over rows in either) counts, and the mean over the runs is returned. It is
+    NaN for a cluster of which no row was ever sampled. Rows labelled -1 are left out.
 
-    0.85 and more: stable, it is found again nearly as it is. 0.6 to 0.75: there is a pattern, but which rows belong to
-    it is doubtful. Under 0.6: do not trust it. Clusters of a few rows are judged by the few that were drawn.
+    0.85 and more: stable, it is found again nearly unchanged. 0.6 to 0.75: there is a pattern, but which rows belong to
+    it is doubtful. Under 0.6: do not trust it. Clusters of a few rows are judged by the few that were sampled.
 
     This says how well k-means finds a cluster again in the same vectors, not that the cluster is right or
     useful: one cluster of everything is perfectly stable.
@@ -39,37 +39,37 @@ def cluster_stability(
     rows = np.asarray(vectors)
     clusters = np.asarray(labels, dtype=np.int64)
     if rows.ndim != 2 or len(rows) != len(clusters):
-        raise InputError(f"vectors of shape {rows.shape} but {len(clusters)} labels: one label a row is needed")
+        raise InputError(f"vectors of shape {rows.shape} but {len(clusters)} labels: one label per row is needed")
     if clusters.max(initial=-1) >= n_clusters:
         raise InputError(f"n_clusters={n_clusters} but a row is labelled {clusters.max()}")
     for name, value in (("runs", runs), ("sample", sample)):
         if value < 1:
             raise SettingError(f"{name}={value}: at least 1 is needed")
-    placed = np.flatnonzero(clusters >= 0)
-    total, drawn_in = np.zeros(n_clusters), np.zeros(n_clusters)
-    if len(placed):
-        n_held = len(np.unique(clusters[placed]))
+    assigned = np.flatnonzero(clusters >= 0)
+    total, n_samples = np.zeros(n_clusters), np.zeros(n_clusters)
+    if len(assigned):
+        n_found = len(np.unique(clusters[assigned]))
         generator = np.random.default_rng(seed)
         for _ in range(runs):
-            draw = placed[generator.integers(0, len(placed), min(len(placed), sample))]
-            drawn, times = np.unique(draw, return_counts=True)
-            found = clustered_again(rows[drawn], times, n_held, int(generator.integers(2**31)))
-            best = largest_jaccard(clusters[drawn], found, times, n_clusters)
-            was_drawn = ~np.isnan(best)
-            total[was_drawn] += best[was_drawn]
-            drawn_in += was_drawn
-    return np.divide(total, drawn_in, out=np.full(n_clusters, np.nan), where=drawn_in > 0)
+            bootstrap = assigned[generator.integers(0, len(assigned), min(len(assigned), sample))]
+            sampled, times = np.unique(bootstrap, return_counts=True)
+            found = cluster_again(rows[sampled], times, n_found, int(generator.integers(2**31)))
+            best = largest_jaccard(clusters[sampled], found, times, n_clusters)
+            was_sampled = ~np.isnan(best)
+            total[was_sampled] += best[was_sampled]
+            n_samples += was_sampled
+    return np.divide(total, n_samples, out=np.full(n_clusters, np.nan), where=n_samples > 0)
 
 
-def clustered_again(rows: Any, times: NDArray[np.int64], n_clusters: int, seed: int) -> NDArray[np.int64]:
-    """The clusters of rows, dense or sparse, drawn so many times, in a new k-means."""
+def cluster_again(rows: Any, times: NDArray[np.int64], n_clusters: int, seed: int) -> NDArray[np.int64]:
+    """Cluster rows, dense or sparse, each of which was sampled ``times`` times, by one k-means."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    # A start of k-means++ is many small products: several threads wait for each other more than they help, and on a
-    # busy machine take ten times as long as one.
+    # k-means++ is many small products: several threads wait for each other more than they help, and on a busy machine
+    # take ten times as long as one.
     with threadpool_limits(1), warnings.catch_warnings():
-        # Fewer distinct vectors than clusters leave some clusters empty, which is no fault here.
+        # Fewer distinct vectors than clusters leave some clusters empty, which is harmless here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return kmeans(rows, min(n_clusters, len(times)), weights=times, n_init=1, seed=seed).labels
 
@@ -77,7 +77,7 @@ def clustered_again(rows: Any, times: NDArray[np.int64], n_clusters: int, seed: 
 def largest_jaccard(
     given: NDArray[np.int64], found: NDArray[np.int64], times: NDArray[np.int64], n_given: int
 ) -> NDArray[np.float64]:
-    """For each given cluster its similarity with the most similar found one; NaN for one without rows."""
+    """Return for each given cluster its similarity with the most similar found one; NaN for one without rows."""
     n_found = int(found.max()) + 1
     both = np.bincount(given * n_found + found, weights=times, minlength=n_given * n_found).reshape(n_given, n_found)
     either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both

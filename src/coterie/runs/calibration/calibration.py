@@ -23,7 +23,7 @@ from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import unit_rows
 from coterie.clustering.nearest import nearest
 from coterie.errors import InputError
-from coterie.metrics.internal.stability import clustered_again, largest_jaccard
+from coterie.metrics.internal.stability import cluster_again, largest_jaccard
 
 CALIBRATION_FILE = "calibration.json"
 NEIGHBOURS = 10
@@ -186,7 +186,7 @@ def _found_again(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDAr
     total = np.zeros(n_clusters)
     for draw in range(DRAWS):
         rows = np.sort(np.random.default_rng(draw).permutation(n_texts)[:size])
-        again = clustered_again(units[rows], once, asked, draw)
+        again = cluster_again(units[rows], once, asked, draw)
         total += np.nan_to_num(largest_jaccard(labels[rows], again, once, n_clusters))
     return total / DRAWS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,17 +12,25 @@ from conftest import topic_texts
 from numpy.typing import NDArray
 from sklearn.metrics import silhouette_score
 
+from coterie import selection
 from coterie.errors import InputError, SettingError
-from coterie.metrics.internal.neighbourhoods import cosine_silhouette, kept_together, nearest_by_words
+from coterie.metrics.internal.modularity import lexical_pairs, modularity
+from coterie.metrics.internal.silhouette import cosine_silhouette
 from coterie.selection import ChosenK, choose_k
-from coterie.selection.choose_k import WEIGHTS
-from coterie.selection.k_criteria import Evidence
-from coterie.selection.k_grid import around, grid, parse_range, range_of
+from coterie.selection.k_choice import WEIGHTS
+from coterie.selection.k_criteria import TreeCriteria
+from coterie.selection.k_grid import geometric_grid, parse_range, refine_grid, resolve_range
 
 
 def clouds(k: int, seed: int = 0, each: int = 50) -> NDArray[np.float64]:
     generator = np.random.default_rng(seed)
     return np.repeat(generator.normal(size=(k, 16)), each, axis=0) + generator.normal(scale=0.3, size=(k * each, 16))
+
+
+def test_no_name_of_the_room_is_that_of_a_module() -> None:
+    """Importing a module sets a name of its package, which would hide a function of the same name."""
+    modules = {path.stem for path in Path(selection.__file__).parent.glob("*.py")}
+    assert not modules & set(selection.__all__)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -32,22 +41,22 @@ def test_clouds_are_counted(k: int, seed: int) -> None:
     best = max(found.candidates, key=lambda each: each.score)
     assert best.k == found.k
     assert best.stability > 0.9
-    assert not any("no clear groups" in sentence for sentence in found.why)
+    assert not any("no clear clusters" in sentence for sentence in found.why)
 
 
-def test_one_cloud_is_told() -> None:
+def test_one_cloud_is_noticed() -> None:
     found = choose_k(vectors=np.random.default_rng(0).normal(size=(300, 10)))
-    assert any("no clear groups" in sentence for sentence in found.why)
+    assert any("no clear clusters" in sentence for sentence in found.why)
     assert abs(next(each.gap for each in found.candidates if each.k == found.k)) < 0.05
 
 
 def test_the_same_seed_gives_the_same_choice() -> None:
     vectors = clouds(6, each=20) + np.random.default_rng(5).normal(scale=0.6, size=(120, 16))
-    assert _told(choose_k(vectors=vectors, seed=3)) == _told(choose_k(vectors=vectors, seed=3))
-    assert _told(choose_k(vectors=vectors, seed=3)) != _told(choose_k(vectors=vectors, seed=4))
+    assert _as_json(choose_k(vectors=vectors, seed=3)) == _as_json(choose_k(vectors=vectors, seed=3))
+    assert _as_json(choose_k(vectors=vectors, seed=3)) != _as_json(choose_k(vectors=vectors, seed=4))
 
 
-def _told(found: ChosenK) -> str:
+def _as_json(found: ChosenK) -> str:
     return json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -68,8 +77,8 @@ def test_words_count_where_there_are_texts() -> None:
     assert with_texts.k == without.k == 3
     (best,) = [each for each in with_texts.candidates if each.k == 3]
     assert best.words > 0.2
-    signs = {name: getattr(best, name) for name in WEIGHTS}
-    assert best.score == pytest.approx(sum(WEIGHTS[name] * value for name, value in signs.items()))
+    expected = sum(weight * getattr(best, name) for name, weight in WEIGHTS.items())
+    assert best.score == pytest.approx(expected)
     assert all(math.isnan(each.words) for each in without.candidates)
     assert without.to_dict()["candidates"][0]["words"] is None
 
@@ -127,18 +136,18 @@ def test_a_range_that_cannot_be_read(given: str) -> None:
 
 def test_ranges() -> None:
     assert parse_range(" 5 - 60 ") == (5, 60)
-    assert range_of(None, 10, 10) == (2, 5)
-    assert range_of(None, 900, 900) == (2, 90)
-    assert range_of(None, 1_000_000, 4_000) == (2, 200)
-    tried = grid(2, 200)
+    assert resolve_range(None, 10, 10) == (2, 5)
+    assert resolve_range(None, 900, 900) == (2, 90)
+    assert resolve_range(None, 1_000_000, 4_000) == (2, 200)
+    tried = geometric_grid(2, 200)
     assert tried[0] == 2 and tried[-1] == 200 and tried == sorted(set(tried))
-    more = around(tried[-3], tried)
+    more = refine_grid(tried[-3], tried)
     assert len(more) == 8 and not set(more) & set(tried)
     assert tried[-4] < min(more) and max(more) < tried[-2]
-    assert around(2, tried) == []
+    assert refine_grid(2, tried) == []
 
 
-# --- the signs themselves ---
+# --- The criteria themselves ---
 
 
 def test_the_silhouette_is_scikit_learns() -> None:
@@ -149,24 +158,24 @@ def test_the_silhouette_is_scikit_learns() -> None:
     assert cosine_silhouette(units, labels) == pytest.approx(silhouette_score(units, labels, metric="cosine"), abs=1e-5)
 
 
-def test_neighbours_kept_together_by_hand() -> None:
+def test_modularity_by_hand() -> None:
     labels = np.array([0, 0, 1, 1])
     first, second = np.array([0, 1, 2, 3]), np.array([1, 0, 3, 0])
     # Three of four together; starts are half and half, ends three quarters and one.
-    assert kept_together(labels, first, second) == pytest.approx(3 / 4 - (0.5 * 0.75 + 0.5 * 0.25))
-    assert kept_together(np.zeros(4, dtype=np.int64), first, second) == 0
-    assert math.isnan(kept_together(labels, first[:0], second[:0]))
+    assert modularity(labels, first, second) == pytest.approx(3 / 4 - (0.5 * 0.75 + 0.5 * 0.25))
+    assert modularity(np.zeros(4, dtype=np.int64), first, second) == 0
+    assert math.isnan(modularity(labels, first[:0], second[:0]))
 
 
 def test_texts_without_a_common_word_are_no_neighbours() -> None:
-    first, second = nearest_by_words(["late parcel", "parcel lost", "reset password", "nothing shared here"])
+    first, second = lexical_pairs(["late parcel", "parcel lost", "reset password", "nothing shared here"])
     assert set(zip(first.tolist(), second.tolist(), strict=True)) == {(0, 1), (1, 0)}
-    assert len(nearest_by_words(["?", "!", "a"])[0]) == 0
+    assert len(lexical_pairs(["?", "!", "a"])[0]) == 0
 
 
 def test_stability_falls_where_there_is_nothing_to_find() -> None:
-    evidence = Evidence(clouds(4), None, 0)
-    assert evidence.of(4)["stability"] > 0.99
-    assert evidence.of(30)["stability"] < 0.7
-    assert evidence.of(4)["gap"] > evidence.of(2)["gap"]
-    assert len(np.unique(evidence.labels(4))) == 4
+    criteria = TreeCriteria(clouds(4), None, 0)
+    assert criteria.compute(4)["stability"] > 0.99
+    assert criteria.compute(30)["stability"] < 0.7
+    assert criteria.compute(4)["gap"] > criteria.compute(2)["gap"]
+    assert len(np.unique(criteria.labels(4))) == 4

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from coterie.metrics.internal.neighbourhoods import kept_of_possible, kept_together
+from coterie.metrics.internal.modularity import modularity, normalised_modularity
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -23,25 +23,25 @@ def test_both_are_those_of_the_loops(seed: int) -> None:
         begin = sum(labels[a] == cluster for a in first) / 80
         end = sum(labels[b] == cluster for b in second) / 80
         by_chance += begin * end
-    assert kept_together(labels, first, second) == pytest.approx(together - by_chance, abs=1e-12)
+    assert modularity(labels, first, second) == pytest.approx(together - by_chance, abs=1e-12)
     possible = (together - by_chance) / (1 - by_chance)
-    assert kept_of_possible(labels, first, second) == pytest.approx(possible, abs=1e-12)
+    assert normalised_modularity(labels, first, second) == pytest.approx(possible, abs=1e-12)
 
 
 def test_all_that_is_possible_whatever_the_sizes() -> None:
     """Modularity of clusters that keep all neighbours is higher for even ones; as a share it is 1 for both."""
     first, second = np.arange(20), np.arange(20) // 2 * 2
     even, uneven = np.repeat([0, 1], 10), np.repeat([0, 1], [18, 2])
-    assert kept_of_possible(even, first, second) == kept_of_possible(uneven, first, second) == 1
-    assert kept_together(even, first, second) == pytest.approx(0.5)
-    assert kept_together(uneven, first, second) == pytest.approx(1 - 0.81 - 0.01)
+    assert normalised_modularity(even, first, second) == normalised_modularity(uneven, first, second) == 1
+    assert modularity(even, first, second) == pytest.approx(0.5)
+    assert modularity(uneven, first, second) == pytest.approx(1 - 0.81 - 0.01)
 
 
 def test_one_cluster_keeps_nothing_that_chance_would_not() -> None:
     labels, first, second = np.zeros(6, dtype=np.int64), np.arange(6), np.arange(6)[::-1]
-    assert kept_together(labels, first, second) == kept_of_possible(labels, first, second) == 0
+    assert modularity(labels, first, second) == normalised_modularity(labels, first, second) == 0
 
 
 def test_without_neighbours_there_is_no_answer() -> None:
     labels = np.array([0, 1])
-    assert math.isnan(kept_together(labels, NONE, NONE)) and math.isnan(kept_of_possible(labels, NONE, NONE))
+    assert math.isnan(modularity(labels, NONE, NONE)) and math.isnan(normalised_modularity(labels, NONE, NONE))

@@ -1,0 +1,91 @@
+"""How many nearest neighbours share a cluster, beyond chance: modularity on semantic or lexical neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.clustering.nearest import nearest
+
+# Nearest neighbours of a text: enough for a stable share, few enough that small clusters can hold them.
+NEIGHBOURS = 5
+# Words that TF-IDF keeps, the most frequent ones: more cost memory and hardly change who is nearest.
+MAX_WORDS = 20_000
+# Two arrays of the same length: each row beside one of its neighbours.
+NeighbourPairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def modularity(labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Return the share of neighbour pairs in one cluster, less the share expected by chance for these cluster sizes.
+
+    NaN where there are no pairs.
+    """
+    together, by_chance = _share_together(labels, first, second)
+    return together - by_chance
+
+
+def normalised_modularity(labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Return :func:`modularity` as a share of the largest value that clusters of these sizes can have.
+
+    Modularity is largest for clusters of equal size; this measure, of the form of Cohen's kappa, does not favour any
+    sizes. NaN where there are no pairs.
+    """
+    return beyond_chance(*_share_together(labels, first, second))
+
+
+def beyond_chance(observed: float, expected: float) -> float:
+    """Return an agreement corrected for chance: 1 for full agreement, 0 for as much as chance gives (Cohen, 1960)."""
+    return (observed - expected) / max(1 - expected, 1e-12)
+
+
+def _share_together(
+    labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return the share of pairs in one cluster, and the share expected by chance."""
+    if not len(first):
+        return float("nan"), float("nan")
+    n_clusters = int(labels.max()) + 1
+    of_first = np.bincount(labels[first], minlength=n_clusters) / len(first)
+    of_second = np.bincount(labels[second], minlength=n_clusters) / len(second)
+    return float((labels[first] == labels[second]).mean()), float(of_first @ of_second)
+
+
+def neighbour_pairs(near: NDArray[np.int64], mask: NDArray[np.bool_] | None = None) -> NeighbourPairs:
+    """Return each row beside each of its nearest rows, or beside those for which ``mask`` is true.
+
+    Both arrays have one row per text and one column per neighbour.
+    """
+    if mask is None:
+        return np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+    return np.nonzero(mask)[0], near[mask]
+
+
+def semantic_pairs(units: NDArray[np.float32]) -> NeighbourPairs:
+    """Return each text beside each of its nearest texts by cosine; rows of ``units`` have length one."""
+    return neighbour_pairs(nearest(units, min(NEIGHBOURS, len(units) - 1))[0])
+
+
+def lexical_pairs(texts: Sequence[str]) -> NeighbourPairs:
+    """Return each text beside each of its nearest texts by TF-IDF, where the two share a word."""
+    rows = tfidf_rows(texts)
+    if rows is None:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none
+    near, cosines = nearest(rows, min(NEIGHBOURS, len(texts) - 1))
+    return neighbour_pairs(near, cosines > 0)
+
+
+def tfidf_rows(texts: Sequence[str]) -> Any | None:
+    """Return sparse TF-IDF rows of length one, or ``None`` where the texts hold no words."""
+    from coterie.encoders.bag_of_words import BagOfWordsEncoder
+    from coterie.errors import InputError
+
+    once = np.ones(len(texts), dtype=np.int64)
+    try:
+        encoder = BagOfWordsEncoder.fit(texts, once, max_features=MAX_WORDS, stop_words=None, weighting="tfidf")
+    except InputError:
+        return None
+    return encoder.encode(texts)
