@@ -55,7 +55,7 @@ def test_training_stops_when_labels_stay(tiny_encoder: Path, check_every: int, p
 
 def test_labels_that_keep_changing_train_on_to_the_cap(tiny_encoder: Path) -> None:
     run = prepare(tiny_encoder, max_epochs=4, check_every=1, patience=1)
-    run.trainer.watch.look = lambda embeddings, tolerance: 0.5  # type: ignore[method-assign]
+    run.trainer.watch.measure_change = lambda embeddings, tolerance: 0.5  # type: ignore[method-assign]
     history = run.go().trainer.history
     assert history.stop_reasons == {"only": "cap"}
     assert [check["epoch"] for check in history.checks] == [1, 2, 3]

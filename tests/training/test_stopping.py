@@ -25,32 +25,32 @@ START = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 def test_nothing_moved_is_no_change() -> None:
     watch = _watch(START)
-    assert watch.look(_embeddings(START), 0.01) == 0
+    assert watch.measure_change(_embeddings(START), 0.01) == 0
     assert watch.labels.tolist() == START
 
 
 def test_the_change_is_the_share_that_moved() -> None:
     watch = _watch(START)
     moved = [1, 0, 0, 0, 1, 1, 1, 2, 2, 1]
-    assert watch.look(_embeddings(moved), 0.01) == pytest.approx(0.2)
+    assert watch.measure_change(_embeddings(moved), 0.01) == pytest.approx(0.2)
     assert watch.labels.tolist() == moved
     # The next look compares with this one, not with the start.
-    assert watch.look(_embeddings(moved), 0.01) == 0
-    assert watch.look(_embeddings(START), 0.01) == pytest.approx(0.2)
+    assert watch.measure_change(_embeddings(moved), 0.01) == 0
+    assert watch.measure_change(_embeddings(START), 0.01) == pytest.approx(0.2)
 
 
 def test_a_text_counts_as_often_as_it_occurs() -> None:
     watch = _watch(START, weights=[4, 1, 1, 1, 1, 1, 1, 1, 1, 1])
-    assert watch.look(_embeddings([1, *START[1:]]), 0.01) == pytest.approx(4 / 13)
+    assert watch.measure_change(_embeddings([1, *START[1:]]), 0.01) == pytest.approx(4 / 13)
 
 
 def test_the_centres_follow_the_embeddings() -> None:
     watch = _watch(START)
-    watch.look(_embeddings(START) + np.float32(3.0), 0.01)
+    watch.measure_change(_embeddings(START) + np.float32(3.0), 0.01)
     np.testing.assert_allclose(watch.centers, PLACES + 3, atol=0.2)
     # Followed like this, a drift of all texts is not a change, however far it leads in the end.
     for _ in range(10):
-        assert watch.look(_embeddings(START) + watch.centers[0] + np.float32(3.0), 0.01) == 0
+        assert watch.measure_change(_embeddings(START) + watch.centers[0] + np.float32(3.0), 0.01) == 0
 
 
 def test_a_partition_can_be_seen_without_a_look() -> None:
@@ -59,7 +59,7 @@ def test_a_partition_can_be_seen_without_a_look() -> None:
     assert partition.labels.tolist() == [1, *START[1:]]
     assert watch.labels.tolist() == START
     assert np.array_equal(watch.centers, PLACES)
-    assert not watch.settled
+    assert not watch.converged
 
 
 def test_settled_after_as_many_calm_looks_in_a_row_as_asked() -> None:
@@ -67,8 +67,8 @@ def test_settled_after_as_many_calm_looks_in_a_row_as_asked() -> None:
     states = []
     moved = [1, *START[1:]]
     for groups in (START, START, moved, moved, moved, moved):
-        watch.look(_embeddings(groups), 0.05)
-        states.append(watch.settled)
+        watch.measure_change(_embeddings(groups), 0.05)
+        states.append(watch.converged)
     # Two calm looks, then a tenth of the texts moves: the count begins anew.
     assert states == [False, False, False, False, False, True]
 
@@ -76,21 +76,21 @@ def test_settled_after_as_many_calm_looks_in_a_row_as_asked() -> None:
 def test_calm_is_below_the_tolerance() -> None:
     for tolerance, settled in ((0.1, False), (0.11, True)):
         watch = _watch(START, patience=1)
-        assert watch.look(_embeddings([1, *START[1:]]), tolerance) == pytest.approx(0.1)
-        assert watch.settled is settled
+        assert watch.measure_change(_embeddings([1, *START[1:]]), tolerance) == pytest.approx(0.1)
+        assert watch.converged is settled
 
 
 def test_a_tolerance_of_zero_never_settles() -> None:
     watch = _watch(START, patience=1)
-    watch.look(_embeddings(START), 0.0)
-    assert not watch.settled
+    watch.measure_change(_embeddings(START), 0.0)
+    assert not watch.converged
 
 
 def test_a_new_stage_forgets_calm_looks() -> None:
     watch = _watch(START, patience=2)
-    watch.look(_embeddings(START), 0.01)
+    watch.measure_change(_embeddings(START), 0.01)
     watch.start_over()
-    watch.look(_embeddings(START), 0.01)
-    assert not watch.settled
-    watch.look(_embeddings(START), 0.01)
-    assert watch.settled
+    watch.measure_change(_embeddings(START), 0.01)
+    assert not watch.converged
+    watch.measure_change(_embeddings(START), 0.01)
+    assert watch.converged

@@ -327,15 +327,15 @@ def test_looks_at_a_head() -> None:
     weights = np.array([1, 2, 3, 4])
     watch = LabelWatch(np.array([0, 0, 1, 1]), np.zeros((2, 2), dtype=np.float32), weights, patience=2)
     first, second = np.array([0, 1, 0, 1]), np.array([1, 1, 0, 1])
-    assert watch.look_at_head(first, 0.2) == 1.0
-    assert not watch.settled
-    assert watch.look_at_head(second, 0.2) == pytest.approx(0.1)
-    assert not watch.settled  # calm once
-    assert watch.look_at_head(second, 0.2) == 0 and watch.settled
-    assert watch.look_at_head(1 - second, 0.2) == 1.0 and not watch.settled
+    assert watch.measure_head_change(first, 0.2) == 1.0
+    assert not watch.converged
+    assert watch.measure_head_change(second, 0.2) == pytest.approx(0.1)
+    assert not watch.converged  # calm once
+    assert watch.measure_head_change(second, 0.2) == 0 and watch.converged
+    assert watch.measure_head_change(1 - second, 0.2) == 1.0 and not watch.converged
     assert watch.labels.tolist() == [0, 0, 1, 1]  # k-means goes its own way
     watch.start_over()
-    assert watch.look_at_head(1 - second, 0.2) == 1.0  # a new stage's head is another's
+    assert watch.measure_head_change(1 - second, 0.2) == 1.0  # a new stage's head is another's
 
 
 # --- Stages ---

@@ -67,7 +67,7 @@ def test_looks_and_the_stop() -> None:
         return next(shares)
 
     trainer = VectorTrainer(10, 5, CPU, 0, history)
-    trainer.run("mean", problem.loss, problem.optimizer(), 100, every=7, look=look, tolerance=0.01)
+    trainer.run("mean", problem.loss, problem.optimizer(), 100, check_every=7, check=look, tolerance=0.01)
     assert taken == [0, 7, 14, 21]
     assert [(check["step"], check["label_change"]) for check in history.checks] == [(7, 0.5), (14, 0.1), (21, 0.001)]
     assert history.stop_reasons == {"mean": "converged"}

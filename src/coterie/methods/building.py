@@ -1,4 +1,4 @@
-"""From a method's name and settings to an estimator."""
+"""Build an estimator from a method's name and settings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def build_method(
     name: str, n_clusters: int, seed: int, settings: Mapping[str, Any], common: Mapping[str, Any]
 ) -> ClusteringMethod:
-    """The method ``name`` with its settings.
+    """Return the method ``name`` with its settings.
 
-    ``common`` holds options such as the device that are passed on where the method knows them; a name in
-    ``settings`` that the method does not know is an error.
+    ``common`` holds options such as the device, used where the method has such a parameter; a name in ``settings``
+    that the method does not have is an error.
     """
     target = find_method(name).load()
     known = [p for p in inspect.signature(target).parameters if p not in {"n_clusters", "random_state"}]

@@ -1,4 +1,4 @@
-"""What contrastive methods share: where their views come from."""
+"""Methods that learn from augmented views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ContrastiveMethod(TrainedMethod):
         ``"virtual"`` (dropout alone), or an augmenter by name: ``coterie augment --list`` shows them;
         ``first+second`` applies two in a row, ``this | that`` makes the two views in two ways.
     augmentation_ratio:
-        Share of the words that an augmenter changes, where it does not say otherwise itself.
+        Share of the words that an augmenter changes, unless its own settings give another.
     """
 
     augmentation: str = "word_deletion"

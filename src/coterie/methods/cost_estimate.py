@@ -1,4 +1,4 @@
-"""How long a fit will take and how much memory, from a short trial of the same fit on this machine."""
+"""Estimate the time and memory of a fit from a short trial of the same fit on this machine."""
 
 from __future__ import annotations
 
@@ -19,25 +19,32 @@ from coterie.methods.encoder_method import EncoderMethod
 from coterie.methods.trained import TrainedMethod, n_view_workers
 from coterie.text.corpus import Corpus
 
-# Texts of a trial, and texts in one of its steps: a CPU's time follows the texts, a GPU must be given a real batch and
-# several of them, since an epoch has costs of its own.
+# Texts of a trial: a CPU's time is proportional to the texts; a GPU needs several real batches, since every epoch has
+# a cost of its own.
 TRIAL_TEXTS = {"cpu": 256, "cuda": 4_800}
+# Texts per step of a trial; a GPU gets the real batch size.
 TRIAL_BATCH = {"cpu": 128}
 # Epochs of each stage in a trial; the last is measured, the others warm up.
 TRIAL_EPOCHS = {"cpu": 2, "cuda": 4}
-# Texts embedded, and rows clustered, to see how fast that goes.
+# Texts that are embedded to measure the speed of that.
 EMBEDDED = {"cpu": 512, "cuda": 20_000}
+# Rows that are clustered to measure the speed of that.
 CLUSTERED = {"cpu": 2_000, "cuda": 100_000}
-# A parameter that says how long a part goes on alone after the training, whatever the corpus.
-LATER_STEPS, TRIAL_LATER_STEPS = "topic_steps", 20
-# A parameter that lets a method leave the training out where it sees nothing to learn, as in a few texts it may.
+# The parameter that holds the steps of a part after the training, whose length does not depend on the corpus.
+LATER_STEPS = "topic_steps"
+# Steps of that part in a trial.
+TRIAL_LATER_STEPS = 20
+# The parameter that lets a method skip the training; a trial switches it off, since it has few texts.
 GUARD = "guard"
-# Fewer texts than this are not worth a trial: where a method trains on a CPU, where it does not, and on a GPU, which
-# trains on so many in less than a minute.
-TRAINED_ON_CPU, EMBEDDED_ON_CPU, ON_GPU = 2_000, 10_000, 50_000
-# Reading, describing, writing and the report take about this long a row, as a million of them did
+# Distinct texts from which a trial is worth its time, for a method that trains on a CPU.
+TRAINED_ON_CPU = 2_000
+# The same for a method that only embeds on a CPU.
+EMBEDDED_ON_CPU = 10_000
+# The same on a GPU, which trains on so many texts in less than a minute.
+ON_GPU = 50_000
+# Seconds per row for reading, describing, writing and the report, measured on a million rows
 # (benchmarks/results/speed/whole_job_auto.json).
-SECONDS_A_ROW = 50e-6
+SECONDS_PER_ROW = 50e-6
 
 
 logger = logging.getLogger(__name__)
@@ -45,18 +52,18 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit is expected to cost.
+    """The expected cost of a fit.
 
     Attributes
     ----------
     seconds:
-        Without an early stop.
+        Duration of the fit without an early stop.
     memory, device_memory:
-        Bytes of the process at its largest, and on the GPU (0 without one).
+        Peak memory of the process and of the GPU (0 without one), in bytes.
     trial_seconds:
-        What finding out took.
+        Duration of the trial.
     parts:
-        Of ``seconds``, by what they go into.
+        ``seconds`` by phase.
     """
 
     seconds: float
@@ -67,11 +74,11 @@ class Estimate:
 
 
 def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> bool:
-    """Whether a fit is long enough for a trial of some seconds."""
+    """Return whether a fit takes long enough to be worth a trial of some seconds."""
     if not isinstance(method, EncoderMethod) or not method._can_be_tried:
         return False
     if isinstance(method, TrainedMethod) and any(each.slow for each in method._augmenters().values()):
-        return False  # a trial would ask a language model, and most of the time is spent there
+        return False  # a trial would call a language model, where most of the time is spent
     n_all = len(corpus.distinct)
     if _device(method) != "cpu":
         return n_all >= ON_GPU
@@ -82,10 +89,10 @@ def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | Non
 
 
 def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> Estimate | None:
-    """What ``method.fit(corpus, sample=sample)`` will cost; ``None`` for methods without an encoder, which are quick,
-    and for networks over fixed vectors.
+    """Estimate the cost of ``method.fit(corpus, sample=sample)``.
 
-    The trial fits a copy on a few of the texts; ``method`` itself is left alone.
+    ``None`` for methods without an encoder, which are quick, and for networks over fixed vectors. The trial fits a
+    copy on a few of the texts; ``method`` itself is not changed.
     """
     if not isinstance(method, EncoderMethod) or not method._can_be_tried:
         return None
@@ -98,7 +105,7 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
     some = _evenly(texts, max(min(n, TRIAL_TEXTS.get(device, 256)), 2 * method.n_clusters))
     try:
         trial = _Trial(method, some, device, n)
-    except RuntimeError as error:  # too little memory, for one: the fit itself will say so, or not
+    except RuntimeError as error:  # for example too little memory, which the fit itself may report
         logger.info("no estimate: %s", error)
         return None
     tokenizing, embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
@@ -107,18 +114,18 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
         "tokenizing": n * tokenizing,
         "embedding": n * embedding,
         "clustering": clustering,
-        "reading_and_writing": len(corpus) * SECONDS_A_ROW,
+        "reading_and_writing": len(corpus) * SECONDS_PER_ROW,
     }
     if n < n_all:
         others = _evenly(texts, min(n_all - n, EMBEDDED.get(device, 512)))
         parts["assigning_others"] = (n_all - n) * trial.assigning_seconds(others)
     if isinstance(method, TrainedMethod):
-        # Before and after the training.
+        # Embedding and clustering happen before and after the training.
         parts["embedding"] += n * embedding
         parts["clustering"] += clustering
         parts["training"] = trial.training_seconds()
     width = trial.dimension
-    # Vectors before and after training, and what is kept of every row; others are embedded piece by piece.
+    # Vectors before and after training and some bytes per row; texts outside the sample are embedded in blocks.
     extra = 5 * n * width * 2 + n_all * 200
     on_device = trial.device_memory + 3 * n * width * 4 if device == "cuda" else 0
     memory = _resident() + extra
@@ -126,7 +133,7 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
 
 
 class _Trial:
-    """A small fit, and what can be read from it."""
+    """A small fit and its measurements."""
 
     def __init__(self, method: EncoderMethod, texts: list[str], device: str, n_texts: int) -> None:
         import torch
@@ -140,7 +147,7 @@ class _Trial:
             torch.cuda.reset_peak_memory_stats()
         self._method.fit(texts)
         if self._method.history_.interrupted:
-            raise KeyboardInterrupt  # the trainer keeps what it has and goes on; nobody wants that of a trial
+            raise KeyboardInterrupt  # the trainer would go on with the model so far; a trial must end
         self.device_memory = torch.cuda.max_memory_allocated() if device == "cuda" else 0
         self.dimension = int(self._method.cluster_centers_.shape[1])
 
@@ -152,7 +159,7 @@ class _Trial:
             training__batch_size=self._batch,
             training__max_steps=sys.maxsize,
             training__max_epochs=None,
-            # Every look is taken, and none ends the trial.
+            # Every check of the labels is made, and none ends the trial.
             training__patience=1,
             training__tolerance=0,
         )
@@ -162,7 +169,7 @@ class _Trial:
             method.set_params(**{GUARD: False})
 
     def embedding_seconds(self, texts: list[str]) -> tuple[float, float]:
-        """Of tokenising and of embedding one text among many."""
+        """Return the seconds per text of tokenising and of embedding."""
         encoder, dtype = self._method.encoder_, self._method._quick_dtype(self._n_texts)
         encoder.encode(texts[: max(1, len(texts) // 4)], dtype)
         began = time.perf_counter()
@@ -172,44 +179,44 @@ class _Trial:
         return (tokenized - began) / len(texts), (time.perf_counter() - tokenized) / len(texts)
 
     def assigning_seconds(self, texts: list[str]) -> float:
-        """Of putting one text among many into a cluster: also of looking again where two are nearly as near."""
+        """Return the seconds per text of assigning, near ties included."""
         self._method.assign(texts[: max(1, len(texts) // 4)])
         began = time.perf_counter()
         self._method.assign(texts)
         return (time.perf_counter() - began) / len(texts)
 
     def clustering_seconds(self) -> float:
-        """Of k-means on all texts to be learned on."""
+        """Return the seconds of k-means on all texts of the fit."""
         import torch
 
         rows = max(min(self._n_texts, CLUSTERED.get(self._device, 2_000)), self._method.n_clusters)
         generator = np.random.default_rng(0)
-        # Not the same rows again and again, which would be too easy to cluster.
-        drawn = self._vectors[generator.integers(len(self._vectors), size=rows)]
-        noise = generator.normal(scale=0.5 * drawn.std(), size=drawn.shape)
-        features = torch.from_numpy((drawn + noise).astype(np.float32)).to(self._method.encoder_.device)
+        # With noise: repeated rows would be too easy to cluster.
+        sampled = self._vectors[generator.integers(len(self._vectors), size=rows)]
+        noise = generator.normal(scale=0.5 * sampled.std(), size=sampled.shape)
+        features = torch.from_numpy((sampled + noise).astype(np.float32)).to(self._method.encoder_.device)
         began = time.perf_counter()
         kmeans(features, self._method.n_clusters)
         return (time.perf_counter() - began) * self._n_texts / rows
 
     def training_seconds(self) -> float:
-        """Of all stages at the size of the real corpus, and what comes before and after them."""
+        """Return the seconds of all stages on the real corpus, with what precedes and follows them."""
         trial, real = self._method, self._real
         assert isinstance(trial, TrainedMethod) and isinstance(real, TrainedMethod)
         growth = self._n_texts / self._n_trial
         in_a_step = real.training.batch_size_for(self._n_texts) / self._batch
-        drawn_ahead = real.training.fresh_views and n_view_workers(trial.encoder_.device, self._n_texts) > 0
+        views_ahead = real.training.fresh_views and n_view_workers(trial.encoder_.device, self._n_texts) > 0
         later = real.get_params(deep=False).get(LATER_STEPS)
         seconds = trial.timings_.get("head", 0.0) * (growth if later is None else later / TRIAL_LATER_STEPS)
-        # A start that is more than k-means, which is counted apart.
+        # Choosing among initial clusterings; k-means alone is counted as clustering.
         seconds += trial.timings_.get("starts", 0.0) * growth
         seconds += trial.history_.recording_seconds
         for cost, steps in zip(trial.history_.costs, trial.planned_steps(self._n_texts, real.training), strict=False):
             last = cost["last_epoch"]
             seconds += steps * in_a_step * last["training"] / max(1, last["steps"])
             epochs = steps / real.training.steps_per_epoch(self._n_texts)
-            views = 0.0 if drawn_ahead else epochs * last["views"]
-            # The last epoch of a stage is followed by no look, here and there.
+            views = 0.0 if views_ahead else epochs * last["views"]
+            # No check of the labels follows the last epoch of a stage, neither in the trial nor in the fit.
             looks = max(0, math.ceil(epochs) - 1) * cost["looks"] / max(1, cost["epochs"] - 1)
             seconds += growth * (views + looks + math.ceil(epochs) * last["refresh"])
         return seconds
@@ -226,7 +233,7 @@ def _evenly(texts: Any, count: int) -> list[str]:
 
 
 def _resident() -> int:
-    """Memory of this process now; 0 where the system does not say."""
+    """Return the memory of this process in bytes; 0 where the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Methods with a transformer encoder: its settings, loading, saving."""
+"""Methods with a transformer encoder: its parameters, loading and saving."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
 
-# Fewer texts are embedded exactly: that is soon done.
+# Texts from which embeddings are computed in bfloat16 first; fewer take little time in float32.
 QUICK_FROM = 2_000
-# Noise is measured on so many texts; the largest of others may be larger.
-NOISE_TEXTS, NOISE_FACTOR = 256, 3.0
+# Texts on which the rounding noise of bfloat16 is measured.
+NOISE_TEXTS = 256
+# Factor on the largest noise measured: that of other texts may be larger.
+NOISE_FACTOR = 3.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -37,13 +39,14 @@ class EncoderMethod(ClusteringMethod):
     Parameters
     ----------
     encoder:
-        A model's name or folder.
+        Name or folder of a model.
     pooling, normalize:
-        ``"auto"`` follows the model's own.
+        How token states become a sentence embedding, and whether that has unit length; ``"auto"`` takes the model's
+        own setting.
     max_length:
-        Tokens a text is cut at.
+        Tokens after which a text is cut.
     device:
-        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``.
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
     """
 
     encoder: str = DEFAULT_MODEL
@@ -53,7 +56,7 @@ class EncoderMethod(ClusteringMethod):
     device: str = "auto"
 
     encoder_: TransformerEncoder = field(init=False)
-    # Whether a trial on a few texts tells what a fit costs (see :mod:`coterie.methods.cost_estimate`).
+    # Whether a trial on a few texts predicts the cost of a fit (see :mod:`coterie.methods.cost_estimate`).
     _can_be_tried: ClassVar[bool] = True
     _measured_noise: float | None = field(default=None, init=False)
 
@@ -84,7 +87,7 @@ class EncoderMethod(ClusteringMethod):
             )
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
-        """Many texts are embedded in bfloat16 where the hardware has it; what that leaves open, float32 settles."""
+        """Return bfloat16 for many texts where the hardware has it; unclear assignments are recomputed in float32."""
         import torch
 
         from coterie.encoders.device import resolve_precision
@@ -92,7 +95,7 @@ class EncoderMethod(ClusteringMethod):
         return resolve_precision("auto", self.encoder_.device) if n_texts >= QUICK_FROM else torch.float32
 
     def _noise(self, texts: Sequence[str], dtype: torch.dtype) -> float:
-        """How far vectors in ``dtype`` may be from exact ones, measured once on some of the texts."""
+        """Return how far vectors in ``dtype`` may be from exact ones, measured once on some of the texts."""
         import torch
 
         if dtype == torch.float32:

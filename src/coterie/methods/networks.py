@@ -9,7 +9,7 @@ from torch import nn
 
 
 def linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
-    """A linear layer that starts as ``nn.Linear`` does, but from our own generator."""
+    """Return a linear layer initialised like ``nn.Linear``, but from ``generator``."""
     layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
     bound = inputs**-0.5
     for parameter in layer.parameters():
@@ -25,7 +25,7 @@ class Projector(nn.Sequential):
 
 
 def principal_components(embeddings: NDArray[np.float32], counts: NDArray[np.int64], most: int) -> nn.Linear:
-    """A linear layer onto the (weighted) principal components, at most ``most`` of them."""
+    """Return a linear layer onto the weighted principal components, at most ``most`` of them."""
     wide = embeddings.astype(np.float64)
     share = counts / counts.sum()
     mean = share @ wide

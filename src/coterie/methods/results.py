@@ -1,4 +1,4 @@
-"""What methods hand to one another and to their users, and how far an answer is trusted."""
+"""Results that methods pass on: what was learned, encoded texts, predictions and their confidence."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Learned:
-    """What a method's own fitting hands to the base: everything is per distinct text.
+    """The outcome of a method's own fitting; one row per distinct text.
 
     Attributes
     ----------
     features:
-        The vectors the final partition lives in.
+        The vectors that are clustered.
     centers:
-        One centre a cluster.
+        One row per cluster.
     labels:
-        The partition, or ``None`` where it is "nearest centre" or the head's.
+        The partition; ``None`` where the nearest centre or a head gives it.
     probabilities:
-        What a head that is not "nearest centre" says of each text, where it decides the partition.
+        Probabilities of a head that is not "nearest centre", where it gives the partition.
     initial_labels:
-        The partition training started from, where there was training.
+        The partition before training, for methods that train.
     head_labels, kmeans_labels:
-        The answers of a trained clustering head and of k-means on the final features, where they are not the
-        partition itself.
+        The partitions by a trained clustering head and by k-means on the final features, where they differ from the
+        main one.
     head_centers:
-        Centres of a trained clustering head, where there is one; its own answer is "nearest of these".
+        Centres of a trained clustering head that assigns each text to the nearest of them.
     noise:
         Of ``features``: see :class:`Encoded`.
     """
@@ -48,9 +48,16 @@ class Learned:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Vectors of texts, dense or sparse, and how many of the texts were cut at the length limit.
+    """Vectors of texts, dense or sparse.
 
-    ``noise`` is how far a vector may be from the exact one, as a share of its length; 0 for exact ones.
+    Attributes
+    ----------
+    features:
+        One row per text.
+    truncated:
+        How many texts were cut at the length limit.
+    noise:
+        How far a vector may be from the exact one, relative to its length; 0 for exact vectors.
     """
 
     features: Any
@@ -60,7 +67,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Answers for rows of texts: cluster, confidence, and how many distinct texts were cut at the length limit."""
+    """Cluster and confidence of each text, and how many distinct texts were cut at the length limit."""
 
     labels: NDArray[np.int64]
     confidence: NDArray[np.float64]
@@ -68,15 +75,15 @@ class Prediction:
 
 
 def blank_rows(features: Any) -> NDArray[np.bool_]:
-    """Rows of nothing but zeros, dense or sparse: texts without any known word."""
+    """Return which rows hold only zeros (dense or sparse): texts without any known word."""
     return np.asarray(abs(features).sum(axis=1)).ravel() == 0
 
 
 def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How far the chosen cluster is ahead of the best other one: ``1 - q2 / q1``, at least 0."""
+    """Return how far each label is ahead of the best other cluster: ``1 - q2 / q1``, at least 0."""
     rows = np.arange(len(labels))
     chosen = probabilities[rows, labels]
-    # Taken out and put back: a copy of the table would cost more than all the rest.
+    # Removed and put back: a copy of the table would cost more than everything else here.
     probabilities[rows, labels] = -np.inf
     runner_up = probabilities.max(axis=1, initial=0.0)
     probabilities[rows, labels] = chosen
@@ -84,7 +91,7 @@ def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArr
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON takes it."""
+    """Return a parameter's value in a form that JSON can hold."""
     if is_dataclass(value) and not isinstance(value, type):
         return {name: plain(each) for name, each in asdict(value).items()}
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""Methods that train their encoder: from texts to a fitted partition, with the paper's part left open."""
+"""Methods that train their encoder: everything from texts to a fitted partition except the paper's objective."""
 
 from __future__ import annotations
 
@@ -30,25 +30,27 @@ if TYPE_CHECKING:
     from coterie.training.stopping import LabelWatch
     from coterie.training.views import Views
 
-# Processes that draw views beside the training, and from how many texts on they pay.
-MAX_VIEW_WORKERS, MIN_TEXTS_FOR_WORKERS = 6, 2_000
+# Processes that compute augmented views beside the training, at most.
+MAX_VIEW_WORKERS = 6
+# Texts from which starting these processes saves time.
+MIN_TEXTS_FOR_WORKERS = 2_000
 FINAL_KMEANS = ("best", "continued", "fresh")
 
 
 @dataclass(frozen=True)
 class TrainingStart:
-    """What a method's stages are built from.
+    """The state before training, from which a method builds its stages.
 
     Attributes
     ----------
     encoder, corpus, tokens:
-        The encoder as loaded, the texts, and their tokens.
+        The pretrained encoder, the texts, and their tokens.
     embeddings, labels, centers:
-        Of the distinct texts before training: the encoder's vectors and their k-means.
+        The distinct texts before training: the encoder's vectors, and their clusters with the centres.
     generator:
-        For the first values of a method's own parameters.
+        For the initial values of a method's own parameters.
     seed:
-        For everything else that is drawn.
+        For all other random numbers.
     """
 
     encoder: TransformerEncoder
@@ -70,15 +72,20 @@ class TrainingStart:
         return len(self.centers)
 
     def recluster(self, embeddings: torch.Tensor, init: NDArray[np.float32] | None = None) -> Partition:
-        """k-means of other embeddings of the same texts, afresh or from given centres."""
+        """Run k-means on other embeddings of the same texts, from random starts or from given centres."""
         return kmeans(embeddings, self.n_clusters, weights=self.counts, init=init, seed=self.seed)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TrainedMethod(EncoderMethod):
-    """Frozen k-means for the start, the paper's stages, then k-means on the trained embeddings.
+    """k-means on the pretrained encoder, the paper's stages of training, then k-means on the trained embeddings.
 
-    A method supplies its stages (and with them its objective) and, where k-means is not its answer, the answer.
+    A method implements ``_stages``, which hold its objective, and ``_conclude`` where its result is not k-means.
+
+    Parameters
+    ----------
+    training:
+        See :class:`~coterie.training.config.TrainingConfig`; every method has defaults of its own.
     """
 
     training: TrainingConfig
@@ -96,23 +103,23 @@ class TrainedMethod(EncoderMethod):
 
     @abstractmethod
     def _stages(self, start: TrainingStart) -> list[Stage]:
-        """The phases of training; none where there is nothing to learn, and the start is the answer."""
+        """Return the stages of training; without any, the initial clusters are the result."""
 
     def _augmenters(self) -> Mapping[str, Augmenter]:
-        """View name to augmenter, for views other than the original."""
+        """Return the augmenter of each view other than the original, by the view's name."""
         return {}
 
     def _check_backbone(self, encoder: TransformerEncoder) -> None:
-        """Raise for an encoder that lacks what the method needs."""
+        """Raise an error for an encoder that lacks what the method needs."""
 
     def _attach(self, start: TrainingStart) -> TrainingStart:
-        """Add to the encoder what the method needs behind it, before training."""
+        """Add the layers that the method needs behind the encoder, before training."""
         return start
 
     def _conclude(
         self, start: TrainingStart, objective: Objective, embeddings: torch.Tensor, final: Partition
     ) -> Learned:
-        """The outcome, from the last stage's objective and the final embeddings with their k-means."""
+        """Return the outcome, given the last stage's objective and the final embeddings with their k-means."""
         return Learned(
             embeddings.cpu().numpy(),
             final.centers,
@@ -122,7 +129,7 @@ class TrainedMethod(EncoderMethod):
         )
 
     def _head_centers(self, objective: Objective) -> NDArray[np.float32] | None:
-        """The trained centres of an objective, where it has some."""
+        """Return the trained centres of an objective; ``None`` without any."""
         return None
 
     def _check_settings(self) -> None:
@@ -134,7 +141,7 @@ class TrainedMethod(EncoderMethod):
 
     @property
     def _radius(self) -> float:
-        """What unit vectors are scaled by before a clustering loss sees them; other vectors are left alone."""
+        """The factor on unit vectors before a clustering loss; 1 for vectors of other lengths."""
         return self.radius if self.encoder_.settings.normalize else 1.0
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
@@ -153,7 +160,7 @@ class TrainedMethod(EncoderMethod):
         clock.lap("load_and_tokenize")
         ahead = n_view_workers(encoder.device, len(corpus.distinct)) if self.training.fresh_views else 0
         with Views(encoder, corpus.distinct, tokens, self._augmenters(), self.seed_, ahead) as views:
-            # The first views are drawn while the start is computed.
+            # The workers compute the first views while this process embeds and clusters.
             views.prefetch(list(self._augmenters()), range(min(ahead, 2)))
             start = self._begin(encoder, corpus, tokens, clock)
             stages = self._planned(self._stages(start))
@@ -182,7 +189,7 @@ class TrainedMethod(EncoderMethod):
         return learned
 
     def _untrained(self, start: TrainingStart, clock: Clock) -> Learned:
-        """The start as the outcome."""
+        """Return the initial clusters as the outcome."""
         self.snapshots_, self._measured_noise = [], None
         self.timings_ = clock.seconds
         noise = self._noise(start.corpus.distinct, self._quick_dtype(len(start.tokens)))
@@ -190,7 +197,7 @@ class TrainedMethod(EncoderMethod):
         return Learned(start.embeddings, start.centers.numpy(), first, initial_labels=first, noise=noise)
 
     def _planned(self, stages: list[Stage]) -> list[Stage]:
-        """The stages as they are run: in a trial all are equally short, and their real lengths are kept."""
+        """Return the stages to run; in a trial all are equally short, and their real lengths are stored."""
         self._stage_lengths = [(stage.share if stage.epochs is None else stage.epochs) for stage in stages]
         self._stage_epochs = sum(stage.epochs or 0 for stage in stages)
         if self._trial_epochs is None:
@@ -198,7 +205,7 @@ class TrainedMethod(EncoderMethod):
         return [replace(stage, epochs=self._trial_epochs) for stage in stages]
 
     def planned_steps(self, n_texts: int, training: TrainingConfig) -> list[float]:
-        """Steps of each stage at most, for a corpus of so many texts; known after a first fit."""
+        """Return the most steps of each stage for a corpus of ``n_texts``; known after a first fit."""
         cap = training.most_steps(n_texts)
         if not self._stage_lengths:
             return []
@@ -242,7 +249,7 @@ class TrainedMethod(EncoderMethod):
                 self._note(f"the augmentation left {share:.0%} of the texts as they were (view {name}): short texts")
 
     def _final_partition(self, embeddings: torch.Tensor, watch: LabelWatch, counts: NDArray[np.int64]) -> Partition:
-        """k-means on the trained embeddings: the tightest of the continued one and ten fresh starts."""
+        """Return the tighter k-means of the trained embeddings: from the followed centres or from random starts."""
         candidates = []
         if self.final_kmeans in {"best", "continued"}:
             candidates.append(watch.partition(embeddings))
@@ -252,7 +259,7 @@ class TrainedMethod(EncoderMethod):
 
 
 def n_view_workers(device: torch.device, n_texts: int) -> int:
-    """How many processes draw views ahead: a GPU must not wait for them, a CPU has no core to spare."""
+    """Return how many processes compute views ahead: some for a GPU, which must not wait; none on a CPU."""
     from coterie.encoders.device import usable_cores
 
     return (
@@ -261,7 +268,7 @@ def n_view_workers(device: torch.device, n_texts: int) -> int:
 
 
 def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.int64] | None:
-    """What a trained head answers, where there is one."""
+    """Return the clusters that a trained head gives; ``None`` without one."""
     import torch
 
     objective.eval()
@@ -271,13 +278,14 @@ def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.in
 
 
 class Clock:
-    """Seconds since the last lap, by name."""
+    """Measures the seconds of each phase."""
 
     def __init__(self, seconds: dict[str, float] | None = None) -> None:
         self.seconds = {} if seconds is None else seconds
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:
+        """Store the seconds since the last lap under ``name``."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now

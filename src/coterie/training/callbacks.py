@@ -1,4 +1,4 @@
-"""Things that watch a training run."""
+"""Callbacks of a training run."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import torch
 
 
 class Callback:
-    """Watches; every method is a no-op unless overridden."""
+    """Receives the events of a training run; every method does nothing unless overridden."""
 
     def on_stage_start(self, name: str, total_steps: int) -> None:
-        """A stage begins; it lasts at most ``total_steps``."""
+        """Called when a stage of at most ``total_steps`` begins."""
 
     def on_step(self, step: int, terms: dict[str, torch.Tensor]) -> None:
-        """A step is done; reading a term's value makes the device wait, so do it seldom."""
+        """Called after a step; reading a term's value makes the device wait, so do it rarely."""
 
     def on_check(self, label_change: float) -> None:
-        """The labels were looked at; this share of the texts changed cluster."""
+        """Called after a check of the labels, with the share of texts that changed cluster."""
 
     def on_stage_end(self, reason: str) -> None:
-        """The stage is over."""
+        """Called when a stage has ended."""
 
 
 class ProgressBar(Callback):
-    """A bar with the loss terms, the last label change and the time left until the cap."""
+    """Shows a bar with the loss terms, the last label change and the time left until the step limit."""
 
-    # Reading the terms waits for the device: not more often than a person can read.
+    # Seconds between two readings of the terms, each of which waits for the device: as often as a person can read.
     REFRESH_SECONDS = 1.0
 
     def __init__(self) -> None:

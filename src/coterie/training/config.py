@@ -1,4 +1,4 @@
-"""Settings of a training run, apart from a method's own parameters."""
+"""Settings of a training run, separate from a method's own parameters."""
 
 from __future__ import annotations
 
@@ -9,51 +9,55 @@ from coterie.checks import check_choice, check_number, check_whole
 from coterie.encoders.device import PRECISIONS
 from coterie.errors import SettingError
 
-# The papers' batch of 400 suits corpora of several thousand texts; a few hundred texts would see no steps.
-LARGEST_BATCH, SMALLEST_BATCH, BATCHES_AN_EPOCH = 400, 32, 16
+# Texts per batch at most: the papers' size, which suits corpora of several thousand texts.
+LARGEST_BATCH = 400
+# Texts per batch at least, since a contrastive loss needs negatives.
+SMALLEST_BATCH = 32
+# Batches per epoch for corpora in between, so that a few hundred texts get several steps.
+BATCHES_PER_EPOCH = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How to train; what to optimise is the method's business.
+    """How to train; the objective belongs to the method.
 
-    Immutable, so one object can serve many estimators. ``estimator.set_params(training__batch_size=64)`` puts
-    a changed copy in its place.
+    Immutable, so that many estimators can share one object. ``estimator.set_params(training__batch_size=64)`` replaces
+    it by a changed copy.
 
     Parameters
     ----------
     batch_size:
-        Texts in one optimiser step. ``None`` is 400, or a sixteenth of the texts where that is fewer (32 at
-        least), so that a small corpus gets enough steps.
+        Texts per optimiser step. ``None``: 400, or a sixteenth of the texts where that is fewer (at least 32), so that
+        a small corpus gets enough steps.
     max_steps, max_epochs:
-        The cap: whichever comes first; ``None`` is no cap, and one of the two must be set.
+        Limits of the run: whichever comes first; ``None`` is no limit, and at least one must be set.
     learning_rate, head_learning_rate:
         Constant rates of the encoder and of everything else (centres, projection).
     trainable_layers:
-        So many of the encoder's last layers learn, the others and the word embeddings stay as they are; ``None`` for
-        all. ``"auto"`` is the upper half on a CPU, where it saves a third of the time, and all elsewhere.
+        How many of the encoder's last layers learn; the other layers and the word embeddings stay unchanged. ``None``:
+        all. ``"auto"``: the upper half on a CPU, which saves a third of the time, and all elsewhere.
     accumulate:
-        Parts a batch is cut into, one forward and backward each, to save memory. Negatives and cluster
-        frequencies then come from the part, not from the whole batch.
+        Parts into which a batch is divided to save memory, with one forward and backward pass each. Negatives and
+        cluster frequencies then come from the part, not from the whole batch.
     precision:
         ``"auto"`` (bfloat16 where the hardware has it), ``"float32"`` or ``"bfloat16"``. Labels do not depend on it:
-        wherever bfloat16's rounding, measured on some texts, could decide between two clusters, a text is embedded
+        where the rounding of bfloat16, measured on some texts, could decide between two clusters, a text is embedded
         again in float32. Confidences of clear cases may differ in the third digit.
     fresh_views:
-        Draw new augmented views every epoch; otherwise once, before training.
+        Resample the augmented views every epoch; otherwise they are sampled once, before training.
     length_pool:
-        Texts of like length share a batch: this many batches' worth of random texts are sorted by length before
-        they are cut into batches. 1 turns it off.
+        Texts of similar length share a batch: this many batches of random texts are sorted by length before they are
+        divided into batches. 1 turns it off.
     check_every:
-        Epochs between two looks at the labels, for the label-free stop; 0 turns the stop off. A look that cannot lead
-        to a stop before the end is left out.
+        Epochs between two checks of the labels, for the label-free stop; 0 turns the stop off. A check that cannot
+        lead to a stop before the end is skipped.
     tolerance, patience:
-        Stop when fewer than ``tolerance`` of the texts changed cluster between two looks, ``patience`` times
+        Stop when a smaller share of the texts than ``tolerance`` changed cluster between two checks, ``patience`` times
         in a row.
     max_grad_norm:
-        Gradients are scaled down to this norm; ``None`` leaves them.
+        Largest norm of the gradients; ``None`` is no limit.
     snapshot_every:
-        Keep embeddings and labels every so many epochs, and before the first; 0 keeps none.
+        Epochs between two snapshots of embeddings and labels, the first before training; 0 takes none.
     progress:
         Show a progress bar on standard error.
     """
@@ -76,28 +80,28 @@ class TrainingConfig:
     progress: bool = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings as a dictionary, as scikit-learn asks for them."""
+        """Return the settings as a dictionary, in scikit-learn's form."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def batch_size_for(self, n_texts: int) -> int:
-        """The batch size for a corpus of ``n_texts`` distinct texts."""
+        """Return the batch size for a corpus of ``n_texts`` distinct texts."""
         if self.batch_size is not None:
             return self.batch_size
-        return min(LARGEST_BATCH, max(SMALLEST_BATCH, n_texts // BATCHES_AN_EPOCH))
+        return min(LARGEST_BATCH, max(SMALLEST_BATCH, n_texts // BATCHES_PER_EPOCH))
 
     def steps_per_epoch(self, n_texts: int) -> int:
-        """Batches that ``n_texts`` distinct texts are cut into."""
+        """Return the number of batches for ``n_texts`` distinct texts."""
         return max(1, -(-n_texts // self.batch_size_for(n_texts)))
 
     def most_steps(self, n_texts: int) -> int:
-        """The cap in steps, whether it is given in steps or in epochs."""
+        """Return the limit in steps, whether it is given in steps or in epochs."""
         caps = [] if self.max_steps is None else [self.max_steps]
         if self.max_epochs is not None:
             caps.append(self.max_epochs * self.steps_per_epoch(n_texts))
         return min(caps)
 
     def check(self) -> None:
-        """Raise :class:`SettingError` for a value that cannot work."""
+        """Raise :class:`SettingError` for an invalid value."""
         if self.batch_size is not None:
             check_whole("training.batch_size", self.batch_size, least=2)
         for name in ("accumulate", "length_pool", "patience"):

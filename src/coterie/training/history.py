@@ -1,4 +1,4 @@
-"""What happened during training, as plain numbers."""
+"""The record of a training run as plain numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Embeddings and labels of all distinct texts at one moment; ``epoch`` 0 is before training."""
+    """Embeddings and labels of all distinct texts after an epoch; 0 is before training."""
 
     stage: str
     epoch: int
@@ -24,13 +24,13 @@ class Snapshot:
 
 
 class StageCost:
-    """Fills the record of one stage after the other in :attr:`History.costs`."""
+    """Fills the records of :attr:`History.costs`, one per stage."""
 
     def __init__(self) -> None:
         self._record: dict[str, Any] = {}
 
     def begin(self, stage: str, share: float) -> dict[str, Any]:
-        """The record of a new stage, which this goes on filling."""
+        """Return the record of a new stage, which later calls fill."""
         self._record = {"stage": stage, "share": share, "epochs": 0, "steps": 0, **self._nothing()}
         self._record["last_epoch"] = {"steps": 0, **self._nothing()}
         return self._record
@@ -41,7 +41,7 @@ class StageCost:
 
     @contextmanager
     def of(self, what: str) -> Iterator[None]:
-        """Add the seconds of this block to ``what``."""
+        """Add the seconds of the ``with`` block to ``what``."""
         began = time.perf_counter()
         try:
             yield
@@ -51,7 +51,7 @@ class StageCost:
             self._record["last_epoch"][what] = seconds
 
     def count(self, steps: int) -> None:
-        """An epoch of so many steps is over."""
+        """Count a finished epoch of ``steps`` steps."""
         self._record["epochs"] += 1
         self._record["steps"] += steps
         self._record["last_epoch"]["steps"] = steps
@@ -59,28 +59,28 @@ class StageCost:
 
 @dataclass
 class History:
-    """Every loss term of every step, every look at the labels, and how each stage ended.
+    """Every loss term of every step, every check of the labels, and how each stage ended.
 
     Attributes
     ----------
     steps:
-        One record a step: ``stage``, ``epoch``, ``step`` and each loss term.
+        One record per step: ``stage``, ``epoch``, ``step`` and each loss term.
     checks:
-        One record a look at the labels: ``stage``, ``epoch``, ``step``, ``label_change``.
+        One record per check of the labels: ``stage``, ``epoch``, ``step``, ``label_change``.
     epoch_seconds:
-        Seconds each epoch took, looks and snapshots apart.
+        Seconds per epoch, without checks and snapshots.
     stop_reasons:
         For each stage: ``"converged"``, ``"cap"`` or ``"interrupted"``.
     padding:
-        Padded tokens over real tokens, over all training batches.
+        Padded tokens divided by real tokens, over all training batches.
     encoder_change:
         Mean absolute change of the encoder's parameters over the run.
     recording_seconds:
-        Seconds spent on recording steps as CUDA graphs, a part of the first epochs of each stage.
+        Seconds spent on recording steps as CUDA graphs, part of the first epochs of each stage.
     costs:
-        One record a stage: ``stage``, its ``share`` of the run's steps, how many ``epochs`` and ``steps`` there were,
-        and the seconds of drawing ``views``, of what is computed anew every epoch (``refresh``), of ``training`` itself
-        and of ``looks`` at the labels; ``last_epoch`` is the same for the last epoch alone.
+        One record per stage: ``stage``, its ``share`` of the run's steps, how many ``epochs`` and ``steps`` there were,
+        and the seconds for ``views``, for what is recomputed every epoch (``refresh``), for ``training`` itself and for
+        checks of the labels (``looks``); ``last_epoch`` is the same for the last epoch alone.
     """
 
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -95,14 +95,15 @@ class History:
 
     @property
     def interrupted(self) -> bool:
+        """Whether Ctrl-C ended a stage."""
         return "interrupted" in self.stop_reasons.values()
 
     def term(self, name: str) -> list[float]:
-        """The values of one loss term, step by step, where it occurs."""
+        """Return the values of one loss term at the steps that have it."""
         return [record[name] for record in self.steps if name in record]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the snapshots, ready for JSON."""
+        """Return everything but the snapshots as plain values for JSON."""
         return {
             "steps": self.steps,
             "checks": self.checks,

@@ -1,4 +1,4 @@
-"""Loss terms that are still on the device."""
+"""Buffer for loss terms that are still on the device."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from torch import Tensor
 from coterie.errors import SettingError
 from coterie.training.history import History
 
-# A step may not wait for the device; terms are fetched together, this many steps at a time.
+# Steps whose terms are fetched together, because a step must not wait for the device.
 TERMS_BUFFER = 256
 
 
 class LossTermBuffer:
-    """Terms of the last steps, all of one stage, on their way into the history.
+    """Collects the loss terms of the last steps and writes them into the history.
 
     Parameters
     ----------
     history:
-        Where they go.
+        Receives the terms.
     lower:
-        What to lower when they are not finite, in words.
+        The setting to lower when a term is not finite, for the error message.
     """
 
     def __init__(self, history: History, lower: str) -> None:
@@ -31,13 +31,13 @@ class LossTermBuffer:
         self._waiting: list[tuple[str, int, int, dict[str, Tensor]]] = []
 
     def add(self, stage: str, epoch: int, step: int, terms: dict[str, Tensor]) -> None:
-        """One step's terms; many together are read."""
+        """Add the terms of one step; a full buffer is read."""
         self._waiting.append((stage, epoch, step, terms))
         if len(self._waiting) >= TERMS_BUFFER:
             self.read()
 
     def read(self) -> None:
-        """Move all from the device into the history, in one transfer."""
+        """Move all terms from the device into the history, in one transfer."""
         if not self._waiting:
             return
         table = torch.stack([torch.stack(list(terms.values())) for _, _, _, terms in self._waiting]).tolist()

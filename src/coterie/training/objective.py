@@ -1,4 +1,4 @@
-"""What a method optimises: the seam between a paper's equations and the trainer."""
+"""The interface between a paper's equations and the trainer: objectives, batches, stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 # Embeddings of all distinct training texts in evaluation mode, on the training device.
 EmbedCorpus = Callable[[], Tensor]
-# Ids and mask of a named view of the batch's texts, padded, not encoded.
+# Padded ids and mask of the batch's texts in a view, by its name.
 TokensOf = Callable[[str], tuple[Tensor, Tensor]]
 
 ORIGINAL = "original"
@@ -20,16 +20,16 @@ AUGMENTED = ("augmented_1", "augmented_2")
 
 @dataclass(frozen=True)
 class TokenView:
-    """One view of a batch, token by token.
+    """One view of a batch per token.
 
     Attributes
     ----------
     states:
         The encoder's last layer, ``M x width x D``.
     ids, mask:
-        What the encoder read: ids after :meth:`Objective.corrupt`, and 1 where there is a token.
+        What the encoder reads: ids after :meth:`Objective.corrupt`, and 1 where there is a token.
     original_ids:
-        The ids before that.
+        The ids before :meth:`Objective.corrupt`.
     """
 
     states: Tensor
@@ -40,22 +40,22 @@ class TokenView:
 
 @dataclass(frozen=True)
 class Batch:
-    """One step's texts after the encoder.
+    """The encoded texts of one step.
 
     Attributes
     ----------
     embeddings:
         Sentence embeddings, one tensor for each name in the objective's ``views``, in that order.
     rows:
-        Which distinct texts these are.
+        Indices of these texts among the distinct texts.
     weights:
         How often each of them occurs in the corpus.
     token_views:
-        The same views token by token, for an objective with ``needs_token_states``.
+        The same views per token, for an objective with ``needs_token_states``.
     tokens:
-        Token ids and mask of any view of these texts, whether encoded or not.
+        Returns token ids and mask of any view of these texts.
     precision:
-        What the encoder ran in; an objective's own networks may run in it too.
+        Precision of the encoder; an objective's own networks may use it too.
     """
 
     embeddings: tuple[Tensor, ...]
@@ -67,7 +67,7 @@ class Batch:
 
 
 class LossTerms:
-    """The total to minimise, and the named terms it is made of (for the history)."""
+    """The total to minimise, and its named terms for the history."""
 
     def __init__(self, total: Tensor, **terms: Tensor) -> None:
         self.total = total
@@ -77,49 +77,56 @@ class LossTerms:
 class Objective(nn.Module, ABC):
     """The trainable parts of a method beside the encoder, and its loss.
 
-    ``views`` names the versions of each text that ``loss`` wants: ``"original"``, or any other name, for which
-    the method supplies an augmenter. A name may stand twice: the copies differ by dropout. Without any view the
-    encoder is not asked.
+    ``views`` names the versions of each text that ``loss`` needs: ``"original"``, or any other name, for which the
+    method supplies an augmenter. A name may occur twice: the copies differ by dropout. Without any view the encoder is
+    not run.
     """
 
     views: tuple[str, ...]
     needs_token_states: bool = False
-    # A frozen encoder is in evaluation mode and gets no gradient.
+    # Whether the encoder learns; otherwise it is in evaluation mode and gets no gradient.
     trains_encoder: bool = True
-    # Whether a step may be recorded and replayed: the loss waits for nothing from the device, reads no ``tokens``, has
-    # shapes that follow from the batch's alone, and whatever ``refresh`` changes it changes in place.
+    # Whether a step may be recorded as a CUDA graph and replayed: the loss reads no value from the device and no
+    # ``tokens``, its shapes follow from those of the batch alone, and ``refresh`` changes tensors in place.
     recordable: bool = False
 
     @abstractmethod
     def loss(self, batch: Batch) -> LossTerms:
-        """The paper's equations, on one batch."""
+        """Return the loss of one batch by the paper's equations."""
 
     def corrupt(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """What the encoder is to read in place of ``ids`` (only asked with ``needs_token_states``)."""
+        """Return the ids that the encoder reads instead of ``ids``; only called with ``needs_token_states``."""
         return ids
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """Called before the stage's first step, e.g. to place centres."""
+        """Called before the stage's first step, e.g. to initialise centres."""
 
     def refresh(self, embed_corpus: EmbedCorpus) -> None:
         """Called before every epoch, e.g. to recompute targets; ``embed_corpus`` costs nothing unless called."""
 
     def head_probabilities(self, embeddings: Tensor) -> Tensor | None:
-        """Probability of each cluster for sentence embeddings of the corpus; ``None`` without a (trained) head."""
+        """Return the probability of each cluster for embeddings of the corpus; ``None`` without a trained head."""
         return None
 
     def own_rates(self) -> Mapping[str, float]:
-        """Learning rates of child modules that have one of their own, by attribute name."""
+        """Return the learning rates of child modules with a rate of their own, by attribute name."""
         return {}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A phase of training: one objective, for at most this share of the run's cap.
+    """A phase of training with one objective.
 
-    A stage with ``epochs`` lasts so long, where the cap allows it; where it does not, all stages shrink alike.
-    ``stops`` says whether the label-free stop may end it early; with ``by_head`` it watches the head's labels
-    instead of k-means.
+    Attributes
+    ----------
+    share:
+        Share of the run's steps, relative to the other stages.
+    epochs:
+        Length of the stage; where the step limit is lower, all stages shrink in proportion. ``None``: by ``share``.
+    stops:
+        Whether the label-free stop may end the stage early.
+    by_head:
+        Whether that stop follows the labels of the head instead of k-means.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Steps recorded once as a CUDA graph and replayed.
+"""Training steps recorded once as a CUDA graph and replayed.
 
 A step of a small encoder is some thousand short kernels. Launching them one by one from Python takes ten times as long
-as computing them; a replayed graph is one launch. What a graph needs: the same memory and the same shapes every time,
-and nothing that waits for the device. Texts are gathered into one of few numbers of windows, and tables of tokens are
-copied into memory that stays.
+as computing them; a replayed graph is one launch. A graph needs the same memory and the same shapes every time, and
+nothing that waits for the device. So the texts are packed into one of a few numbers of windows, and the tokens are
+copied into memory with a fixed address.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from coterie.training.steps import Steps
 
 logger = logging.getLogger(__name__)
 
-# Steps taken before anything is recorded: libraries set themselves up in their first calls.
+# Steps before the first recording: libraries initialise themselves in their first calls.
 PLAIN_STEPS = 2
-# Spare places in the memory for tokens, since the next epoch's views may have more of them.
-SPARE, SPARE_TOKENS = 1.25, 1024
-# Windows come in multiples of about this share of a batch's, so that few sizes occur.
+# Memory for tokens relative to the first epoch's, since later views may have more tokens.
+SPARE = 1.25
+# Further tokens that the memory holds, for small corpora.
+SPARE_TOKENS = 1024
+# The number of windows is a multiple of about this share of a batch's, so that few sizes occur.
 SIZE_SHARE = 1 / 64
 
 
@@ -45,7 +47,7 @@ class _Recording:
 
 @dataclass
 class _Resident:
-    """Tokens in memory that keeps its address."""
+    """Tokens in memory with a fixed address."""
 
     ids: Tensor
     starts: Tensor
@@ -97,12 +99,12 @@ class RecordedSteps(Steps):
         return dict(zip(names, terms.unbind(), strict=True))
 
     def _run(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
-        # From pinned memory it is sent while the device is busy with the steps before.
+        # From pinned memory it is copied while the device computes earlier steps.
         flat = flat.pin_memory()
         return self._plain(flat, shape) if self._taken <= PLAIN_STEPS else self._replayed(flat, shape)
 
     def _plain(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
-        """On a stream of its own, as a recording will be."""
+        """Make a step without a recording, on the stream that recordings use."""
         device, stream = self.encoder.device, _own_stream(self.encoder.device)
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
@@ -121,8 +123,8 @@ class RecordedSteps(Steps):
     def _record(self, flat: Tensor, shape: tuple[int, int, int]) -> _Recording:
         began = time.perf_counter()
         graph, layout = torch.cuda.CUDAGraph(), flat.to(self.encoder.device)
-        # One pool of memory for all, since they never run at the same time; and one stream, since memory that is free
-        # again is free for its own stream alone.
+        # One pool of memory for all, since they never run at the same time; and one stream, since freed memory can only
+        # be used again by its own stream.
         pool = next((each.graph.pool() for each in self._recordings.values()), None)
         # The gradients live in the graph's own memory.
         self.optimizer.zero_grad(set_to_none=True)
@@ -144,7 +146,7 @@ class RecordedSteps(Steps):
             packed = pack_windows(self._resident, rows, lengths, wanted, n_windows, width)
             sentences = self.encoder.forward_packed(packed, self.encoder.layer_weights(self.dtype), self._fused)
         each = n_texts // len(self.objective.views)
-        # The views stand in the table behind each other, in blocks of one row a text.
+        # The views follow each other in the table, each with one row per text.
         texts = rows[wanted[:each]] % len(self._weights)
         terms = self.objective.loss(Batch(sentences.split(each), texts, self._weights[texts], precision=self.dtype))
         self._descend(terms.total)
@@ -154,12 +156,12 @@ class RecordedSteps(Steps):
 
 @lru_cache(maxsize=8)
 def _own_stream(device: torch.device) -> torch.cuda.Stream:
-    """One for all fits: what the libraries set aside for a stream, they never give back."""
+    """Return one stream for all fits: libraries never release the memory they reserve for a stream."""
     return torch.cuda.Stream(device)
 
 
 def can_record(objective: Objective, steps: Steps) -> bool:
-    """Whether steps of ``objective`` can be recorded as these are set up."""
+    """Return whether steps of ``objective`` can be recorded with this configuration."""
     return (
         objective.recordable
         and bool(objective.views)
@@ -171,5 +173,5 @@ def can_record(objective: Objective, steps: Steps) -> bool:
 
 
 def window_step(tokens: int, width: int) -> int:
-    """The number of windows for about so many tokens is a multiple of this power of two."""
+    """Return the power of two whose multiples are used as numbers of windows for about ``tokens`` tokens."""
     return max(1, 1 << int(tokens / width * SIZE_SHARE).bit_length())

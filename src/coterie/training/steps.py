@@ -1,6 +1,6 @@
-"""One optimiser step: a batch through the encoder, the objective, backwards, and the update.
+"""One optimiser step: forward pass, loss, backward pass, update.
 
-:class:`Steps` is the plain way, for every device and objective. :class:`~coterie.training.recorded.RecordedSteps` does
+:class:`Steps` works for every device and objective. :class:`~coterie.training.recorded.RecordedSteps` does
 the same with all kernels of a step recorded once and replayed.
 """
 
@@ -21,25 +21,26 @@ from coterie.training.config import TrainingConfig
 from coterie.training.objective import Batch, LossTerms, Objective, TokenView
 from coterie.training.views import Views
 
-# A GPU takes all views of a batch in one forward pass; a CPU is faster in small passes of texts of like length.
+# Tokens per forward pass: a CPU is faster with several small passes of texts of similar length; a GPU takes all views
+# of a batch at once.
 TOKENS_PER_TRAINING_FORWARD = {"cpu": 4_096}
 
 
 def backpropagate(loss: Tensor) -> None:
-    """Gradients of ``loss``: the only place where any are computed."""
+    """Compute the gradients of ``loss``; the only place in the package that does."""
     loss.backward()
 
 
 @dataclass
 class Work:
-    """What the steps of a run cost: counts that no machine changes, and seconds that come once.
+    """The work of a run's steps: counts that do not depend on the machine, and the seconds of recording.
 
     Attributes
     ----------
     real_tokens, computed_tokens:
-        Tokens of the texts, and those that went through the encoder, padding and filling included.
+        Tokens of the texts, and tokens that went through the encoder, padding included.
     recording_seconds:
-        Spent on recording steps, once for every size of them.
+        Seconds spent on recording steps, once for every size.
     """
 
     real_tokens: int = 0
@@ -55,7 +56,7 @@ class Steps:
     weights:
         How often each text occurs, on the host and on the device.
     work:
-        Counts to add to.
+        Counts that every step adds to.
     """
 
     def __init__(
@@ -80,19 +81,19 @@ class Steps:
         self._token_budget = TOKENS_PER_TRAINING_FORWARD.get(encoder.device.type, sys.maxsize)
 
     def start_epoch(self, batches: Sequence[NDArray[np.int64]]) -> None:
-        """The views are drawn, and these batches follow."""
+        """Store the batches of the epoch whose views are ready."""
         self._batches = batches
 
     def take(self, place: int) -> dict[str, Tensor]:
-        """The step of one batch; the terms of its loss, still on the device."""
+        """Make the step of one batch and return the terms of its loss, still on the device."""
         self.optimizer.zero_grad(set_to_none=True)
         rows = self._batches[place]
-        # Two texts a part at least: a contrastive loss has nothing to contrast in one.
+        # At least two texts per part: a contrastive loss needs a negative.
         n_parts = max(1, min(self.config.accumulate, len(rows) // 2))
         whole = self._counts[rows].sum()
         sums: dict[str, Tensor] = {}
         for part in np.array_split(rows, n_parts):
-            # A part's loss is a mean over its weights; the batch's mean weighs the parts by theirs.
+            # The loss of a part is a weighted mean; the mean of the batch weights the parts by their sums.
             share = float(self._counts[part].sum() / whole)
             terms = self._forward(part)
             self._descend(terms.total * share)
@@ -111,7 +112,7 @@ class Steps:
         self.optimizer.step()
 
     def _forward(self, rows: NDArray[np.int64]) -> LossTerms:
-        """All views of a batch through the encoder together, then the objective."""
+        """Encode all views of a batch together and compute the loss."""
         objective = self.objective
         places = torch.from_numpy(rows).to(self.encoder.device)
         embeddings: tuple[Tensor, ...]
@@ -121,7 +122,7 @@ class Steps:
                 embeddings, token_views = self._by_token(rows)
             else:
                 embeddings = self._by_sentence(rows) if objective.views else ()
-        # The losses run outside autocast: their exponentials and logarithms want float32.
+        # The losses run outside autocast: their exponentials and logarithms need float32.
         return objective.loss(
             Batch(
                 embeddings,
@@ -134,14 +135,14 @@ class Steps:
         )
 
     def _by_sentence(self, rows: NDArray[np.int64]) -> tuple[Tensor, ...]:
-        """Sentence embeddings alone: texts of like length go through together, whatever view they are of."""
+        """Return sentence embeddings; texts of similar length are encoded together, across views."""
         flat = self.views.rows(self.objective.views, rows)
         sentences, computed = self.encoder.encode_rows(self.views.tokens, flat, self.dtype, self._token_budget)
         self._count(flat, computed)
         return sentences.split(len(rows))
 
     def _by_token(self, rows: NDArray[np.int64]) -> tuple[tuple[Tensor, ...], tuple[TokenView, ...]]:
-        """Token states too: one padded pass a view."""
+        """Return sentence embeddings and token states, with one padded pass per view."""
         sentences, views = [], []
         for name in self.objective.views:
             ids, mask = self.views.batch(name, rows)

@@ -10,10 +10,19 @@ from coterie.clustering.kmeans import Partition, kmeans
 
 
 class LabelWatch:
-    """Follows the k-means partition of the embeddings from look to look.
+    """Follows the k-means partition of the embeddings from check to check.
 
-    k-means is warm-started from the last look's centres, so cluster ids keep their meaning and a change of
-    labels is a change of the partition, not another local optimum.
+    k-means starts from the centres of the last check, so that cluster numbers keep their meaning and a change of labels
+    is a change of the partition, not another local optimum.
+
+    Parameters
+    ----------
+    labels, centers:
+        The partition before training.
+    weights:
+        How often each text occurs.
+    patience:
+        Checks in a row with little change after which training has converged.
     """
 
     def __init__(
@@ -23,41 +32,41 @@ class LabelWatch:
         self.centers = centers
         self._weights = weights
         self._patience = patience
-        self._calm = 0
+        self._calm_checks = 0
         self._head_labels: NDArray[np.int64] | None = None
 
     def partition(self, embeddings: NDArray[np.float32] | Tensor) -> Partition:
-        """k-means of ``embeddings`` continued from the last look; changes nothing here."""
+        """Return k-means of ``embeddings``, continued from the last check; nothing is stored."""
         return kmeans(embeddings, len(self.centers), weights=self._weights, init=self.centers, max_iter=100)
 
-    def look(self, embeddings: NDArray[np.float32] | Tensor, tolerance: float) -> float:
-        """Share of the corpus that changed cluster since the last look."""
+    def measure_change(self, embeddings: NDArray[np.float32] | Tensor, tolerance: float) -> float:
+        """Return the share of the corpus that changed cluster since the last check, and store the new partition."""
         partition = self.partition(embeddings)
         change = self._change(partition.labels, self.labels, tolerance)
         self.labels, self.centers = partition.labels, partition.centers
         return change
 
-    def look_at_head(self, labels: NDArray[np.int64], tolerance: float) -> float:
-        """The same for labels that a head gave; the first look has nothing to compare with and counts as all."""
+    def measure_head_change(self, labels: NDArray[np.int64], tolerance: float) -> float:
+        """Return the share of the corpus whose label by a head changed; 1 for the first check."""
         change = 1.0 if self._head_labels is None else self._change(labels, self._head_labels, tolerance)
         self._head_labels = labels
         return change
 
     def _change(self, labels: NDArray[np.int64], before: NDArray[np.int64], tolerance: float) -> float:
         change = float(self._weights[labels != before].sum() / self._weights.sum())
-        self._calm = self._calm + 1 if change < tolerance else 0
+        self._calm_checks = self._calm_checks + 1 if change < tolerance else 0
         return change
 
     @property
-    def settled(self) -> bool:
-        """Whether the labels stayed calm for as many looks in a row as asked."""
-        return self._calm >= self._patience
+    def converged(self) -> bool:
+        """Whether the labels changed little at ``patience`` checks in a row."""
+        return self._calm_checks >= self._patience
 
-    def may_settle(self, looks: int) -> bool:
-        """Whether so many more looks could make it settled."""
-        return self._calm + looks >= self._patience
+    def can_converge(self, checks: int) -> bool:
+        """Return whether this many further checks could make it converged."""
+        return self._calm_checks + checks >= self._patience
 
     def start_over(self) -> None:
-        """Forget calm looks (a new stage begins)."""
-        self._calm = 0
+        """Reset the count of checks with little change, for a new stage."""
+        self._calm_checks = 0
         self._head_labels = None

@@ -1,4 +1,4 @@
-"""The one training loop: stages, epochs, looks at the labels."""
+"""The training loop: stages, epochs, checks of the labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from coterie.training.views import Views
 
 
 class Trainer:
-    """Runs stages over one corpus of distinct texts.
+    """Trains an encoder and objectives over one corpus of distinct texts.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Trainer:
     tokens, weights:
         The originals' tokens, and how often each text occurs.
     watch:
-        Decides the label-free stop, and holds the labels that snapshots show; without one a run goes to its cap.
+        Decides the label-free stop and holds the labels of snapshots; without one a run goes to its step limit.
     """
 
     def __init__(
@@ -76,19 +76,20 @@ class Trainer:
 
     @property
     def steps_per_epoch(self) -> int:
+        """Batches per epoch."""
         return self.config.steps_per_epoch(len(self.tokens))
 
     def run(self, stages: Sequence[Stage], cap: int | None = None) -> History:
         """Train through ``stages``; Ctrl-C ends training cleanly with the model so far.
 
-        ``cap`` replaces the configuration's limit of steps.
+        ``cap`` replaces the step limit of the configuration.
         """
         before = [parameter.detach().clone() for parameter in self.encoder.parameters()]
         with current_device(self.device), seeded(self._seed):
             if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
             lengths = [stage.share if stage.epochs is None else stage.epochs for stage in stages]
-            # The stages' caps add up to the whole, whatever rounding does to each.
+            # Rounded so that the stages' steps add up to the whole.
             until = np.round((cap or self._cap(stages)) * np.cumsum(lengths) / sum(lengths)).astype(int)
             steps = np.diff(until, prepend=0).tolist()
             self._last_epoch = sum(-(-each // self.steps_per_epoch) for each in steps) - 1
@@ -104,7 +105,7 @@ class Trainer:
         return self.history
 
     def embed_corpus(self) -> Tensor:
-        """Embeddings of all distinct texts as the encoder is now, in the training precision."""
+        """Return the current embeddings of all distinct texts, in the training precision."""
         return self.encoder.encode_tokens(self.tokens, self.dtype)
 
     def _run_stage(self, stage: Stage, total: int, share: float) -> None:
@@ -118,24 +119,24 @@ class Trainer:
             self.history.costs.append(self._cost.begin(stage.name, share))
             with self._cost.of("refresh"):
                 objective.start(self.embed_corpus)
-            with frozen(*self._still(objective)):
+            with frozen(*self._frozen_modules(objective)):
                 reason = self._epochs(stage, objective, self._steps(objective), total)
         except KeyboardInterrupt:
             pass  # keep what was learned so far
         finally:
             self._terms.read()
-            # Gradients of recorded steps would hold the memory of their graph.
+            # Gradients of recorded steps would keep the memory of their graph.
             self.encoder.zero_grad(set_to_none=True)
             stage.objective.zero_grad(set_to_none=True)
             if self.device.type == "cuda":
-                # What the graphs' pool held serves nobody else in this process, and nobody in another.
+                # No one else can use the memory of the graphs' pool, neither in this process nor in another.
                 torch.cuda.empty_cache()
             self.history.stop_reasons[self._unused_name(stage.name)] = reason
             for callback in self.callbacks:
                 callback.on_stage_end(reason)
 
-    def _still(self, objective: Objective) -> list[nn.Module]:
-        """What does not learn in this stage."""
+    def _frozen_modules(self, objective: Objective) -> list[nn.Module]:
+        """Return the modules that do not learn in this stage."""
         if not objective.trains_encoder:
             return [self.encoder]
         layers = self.config.trainable_layers
@@ -145,7 +146,7 @@ class Trainer:
         return [] if layers is None else self.encoder.lower_layers(int(layers))
 
     def _unused_name(self, name: str) -> str:
-        """``name``, numbered where an earlier stage had it."""
+        """Return ``name``, numbered where an earlier stage has it."""
         names = [name, *(f"{name}_{i}" for i in range(2, len(self.history.stop_reasons) + 3))]
         return next(each for each in names if each not in self.history.stop_reasons)
 
@@ -173,7 +174,7 @@ class Trainer:
                 if config.fresh_views:
                     self.views.resample(objective.views, self._epoch, self._last_epoch)
                 elif self._epoch == first_epoch:
-                    # Views that are drawn once are the same in every stage.
+                    # Views that are sampled once are the same in every stage.
                     self.views.resample(objective.views, 0, 0)
             with self._cost.of("refresh"):
                 objective.refresh(self.embed_corpus)
@@ -185,8 +186,9 @@ class Trainer:
                 done += self._one_epoch(stage.name, steps, batches[: total - done])
             self.history.epoch_seconds.append(time.perf_counter() - began)
             with self._cost.of("looks"):
-                settled = self._look(stage, self._epoch - first_epoch, -(-(total - done) // self.steps_per_epoch))
-            if settled:
+                epochs_left = -(-(total - done) // self.steps_per_epoch)
+                converged = self._check_labels(stage, self._epoch - first_epoch, epochs_left)
+            if converged:
                 return "converged"
         return "cap"
 
@@ -202,16 +204,16 @@ class Trainer:
         self._cost.count(len(batches))
         return len(batches)
 
-    def _look(self, stage: Stage, epoch: int, left: int) -> bool:
-        """Check the labels and take a snapshot where one is due; whether to stop. ``left`` epochs may still come."""
+    def _check_labels(self, stage: Stage, epoch: int, left: int) -> bool:
+        """Check the labels and take a snapshot if due; return whether to stop. ``left``: epochs to come at most."""
         config, watch = self.config, self.watch
         if watch is None:
             return False
         every, snapshots = config.check_every, config.snapshot_every
         check_due = stage.stops and every > 0 and epoch % every == 0 and left > 0
         if check_due:
-            # Each look embeds all texts; one that cannot lead to a stop before the end is not taken.
-            check_due = watch.may_settle(1 + (epoch + left - 1) // every - epoch // every)
+            # Each check embeds all texts; one that cannot lead to a stop before the end is skipped.
+            check_due = watch.can_converge(1 + (epoch + left - 1) // every - epoch // every)
         snapshot_due = snapshots > 0 and (self._epoch % snapshots == 0 or not left)
         if not check_due and not snapshot_due:
             return False
@@ -223,11 +225,11 @@ class Trainer:
             )
             for callback in self.callbacks:
                 callback.on_check(change)
-        settled = check_due and watch.settled
+        converged = check_due and watch.converged
         # The end of a stage is always among the snapshots.
-        if snapshot_due or (snapshots > 0 and settled):
+        if snapshot_due or (snapshots > 0 and converged):
             self._take_snapshot(stage.name, embeddings)
-        return settled
+        return converged
 
     def _label_change(self, stage: Stage, watch: LabelWatch, embeddings: Tensor) -> float:
         if stage.by_head:
@@ -236,23 +238,23 @@ class Trainer:
                 probabilities = stage.objective.head_probabilities(embeddings)
             if probabilities is not None:
                 labels = probabilities.argmax(dim=1).cpu().numpy()
-                return watch.look_at_head(labels, self.config.tolerance)
-        return watch.look(embeddings, self.config.tolerance)
+                return watch.measure_head_change(labels, self.config.tolerance)
+        return watch.measure_change(embeddings, self.config.tolerance)
 
     def _take_snapshot(self, stage: str, embeddings: Tensor) -> None:
-        """Embeddings and their k-means labels; taking one changes nothing about the run."""
+        """Store the embeddings and their k-means labels; the run does not depend on it."""
         assert self.watch is not None, "snapshots show the labels that a watch follows"
         labels = self.watch.partition(embeddings).labels
         self.history.snapshots.append(Snapshot(stage, self._epoch, self._step, embeddings.cpu().numpy(), labels))
 
     def _cap(self, stages: Sequence[Stage]) -> int:
-        """Steps of the whole run at most."""
+        """Return the most steps of the whole run."""
         cap = self.config.most_steps(len(self.tokens))
         epochs = [stage.epochs for stage in stages if stage.epochs is not None]
         return min(cap, sum(epochs) * self.steps_per_epoch) if epochs else cap
 
     def _optimizer(self, objective: Objective) -> torch.optim.Optimizer:
-        """Adam with one group a learning rate; a parameter that two modules share belongs to the first that has it."""
+        """Return Adam with one group per learning rate; a shared parameter belongs to the first module that has it."""
         config, taken = self.config, set[nn.Parameter]()
         modules: list[tuple[nn.Module, float]] = [
             *((objective.get_submodule(name), rate) for name, rate in objective.own_rates().items()),
@@ -271,7 +273,7 @@ class Trainer:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seed torch's global generators (dropout draws from them) and put them back afterwards."""
+    """Seed torch's global generators, which dropout uses, and restore their state afterwards."""
     on_mps = torch.backends.mps.is_available()
     mps_state = torch.mps.get_rng_state() if on_mps else None
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):

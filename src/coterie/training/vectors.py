@@ -1,4 +1,4 @@
-"""Training of small networks over fixed vectors: mini-batches, any optimiser, a look every so many steps."""
+"""Training of small networks over fixed vectors: mini-batches, any optimiser, regular checks of the labels."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from coterie.training.steps import backpropagate
 
 
 class VectorTrainer:
-    """Steps over the rows of one table, stage after stage.
+    """Trains over the rows of one table, stage after stage.
 
     Parameters
     ----------
     n_rows:
-        How many rows there are; a loss is told which of them a step takes.
+        How many rows there are; a loss gets the indices of those in a batch.
     batch_size:
-        Rows of a step at most; the batches of an epoch differ by one row.
+        Rows per step at most; the batches of an epoch differ by one row.
     device:
         Where the losses are computed.
     seed:
-        Of the batches' order.
+        Seed of the order of the batches.
     history:
-        Filled with every step's loss terms, every look, and how each stage ended.
+        Receives the loss terms of every step, every check, and how each stage ended.
     """
 
     def __init__(self, n_rows: int, batch_size: int, device: torch.device, seed: int, history: History) -> None:
@@ -49,28 +49,29 @@ class VectorTrainer:
         optimizer: torch.optim.Optimizer,
         steps: int,
         *,
-        every: int | None = None,
-        look: Callable[[], float | None] | None = None,
+        check_every: int | None = None,
+        check: Callable[[], float | None] | None = None,
         tolerance: float = 0.0,
         after: Callable[[Tensor], None] | None = None,
     ) -> None:
-        """Take ``steps`` steps at most; Ctrl-C ends this stage and all that follow, with the network so far.
+        """Train for at most ``steps`` steps; Ctrl-C ends this stage and all later ones, with the network so far.
 
         Parameters
         ----------
         loss:
-            Of the rows of a batch.
-        every, look:
-            ``look`` is called before the first step and then every so many; it returns which share of the labels has
-            changed since the last time, ``None`` the first time. A share below ``tolerance`` ends the stage.
+            Returns the loss of the rows of a batch.
+        check_every, check:
+            ``check`` is called before the first step and after every ``check_every`` steps; it returns the share of
+            labels that changed since the last call, ``None`` the first time. A share below ``tolerance`` ends the
+            stage.
         after:
-            Called with the rows of a batch when its step is taken.
+            Called with the rows of a batch after its step.
         """
         if self.history.interrupted:
             return
         reason = "interrupted"
         try:
-            reason = self._steps(stage, loss, optimizer, steps, every, look, tolerance, after)
+            reason = self._steps(stage, loss, optimizer, steps, check_every, check, tolerance, after)
         except KeyboardInterrupt:
             pass  # keep what was learned so far
         finally:
@@ -84,15 +85,15 @@ class VectorTrainer:
         loss: Callable[[Tensor], LossTerms],
         optimizer: torch.optim.Optimizer,
         steps: int,
-        every: int | None,
-        look: Callable[[], float | None] | None,
+        check_every: int | None,
+        check: Callable[[], float | None] | None,
         tolerance: float,
         after: Callable[[Tensor], None] | None,
     ) -> str:
         batches = self._batches()
         for done in range(steps):
-            if look is not None and every is not None and done % every == 0:
-                change = look()
+            if check is not None and check_every is not None and done % check_every == 0:
+                change = check()
                 if change is not None:
                     self.history.checks.append(
                         {"stage": stage, "epoch": self._epoch, "step": self._step, "label_change": change}
@@ -112,7 +113,7 @@ class VectorTrainer:
         return "cap"
 
     def _batches(self) -> Iterator[Tensor]:
-        """Rows of one batch after the other, without end; every epoch takes every row once."""
+        """Yield the rows of batches without end; every epoch takes every row once."""
         lengths = np.ones(self._n_rows, dtype=np.int64)
         while True:
             self._epoch += 1

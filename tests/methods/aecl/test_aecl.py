@@ -15,7 +15,7 @@ import coterie
 import coterie.methods.aecl.method as aecl_module
 from coterie import AECL, FrozenEncoder, TrainingConfig
 from coterie.errors import SettingError
-from coterie.methods import head_answers as answering
+from coterie.methods import head_probabilities
 from coterie.methods.aecl.method import CONTRASTS
 from coterie.methods.aecl.networks import ATTENTIONS
 from coterie.training.steps import Steps
@@ -160,7 +160,7 @@ def test_an_answer_does_not_depend_on_company_order_or_number(learned: AECL) -> 
 
 def test_blocks_do_not_matter(learned: AECL, monkeypatch: pytest.MonkeyPatch) -> None:
     together = learned.predict_proba(UNSEEN)
-    monkeypatch.setattr(answering, "BLOCK", 4)
+    monkeypatch.setattr(head_probabilities, "BLOCK", 4)
     np.testing.assert_allclose(learned.predict_proba(UNSEEN), together, rtol=1e-9)
 
 
@@ -175,7 +175,7 @@ def test_a_tie_is_settled_by_the_text_alone(learned: AECL, monkeypatch: pytest.M
     monkeypatch.setattr(AECL, "_encode_one_by_one", spy)
     expected = learned.predict_proba(TEXTS)
     assert len(alone) < 6  # hardly any
-    monkeypatch.setattr(answering, "TIE", 1e6)
+    monkeypatch.setattr(head_probabilities, "TIE", 1e6)
     np.testing.assert_allclose(learned.predict_proba(TEXTS), expected, atol=1e-5)
     assert set(TEXTS) <= set(alone)
 

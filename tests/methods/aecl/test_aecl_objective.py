@@ -239,7 +239,7 @@ def test_the_head_is_the_papers_from_end_to_end(attention: str) -> None:
     for view, p in zip(_views(), expected.p, strict=True):
         np.testing.assert_allclose(head(torch.from_numpy(view)).detach().numpy(), p, rtol=1e-9, atol=1e-12)
     references = _views()[1][1:].astype(np.float32)
-    answer = head.answerer(references)(_views()[0].astype(np.float32))
+    answer = head.probability_function(references)(_views()[0].astype(np.float32))
     for row, text in zip(answer, _views()[0].astype(np.float32), strict=True):
         batch = torch.from_numpy(np.concatenate([text[None], references])).double()
         np.testing.assert_allclose(row, head(batch)[0].detach().numpy(), rtol=1e-9)
@@ -272,11 +272,11 @@ def test_settled_probabilities_have_no_dropout_and_leave_the_mode(attention: str
     view = torch.from_numpy(_views()[0])
     calm = head(view)
     head.train()
-    assert torch.equal(head.settled_probabilities(view), calm)
+    assert torch.equal(head.probabilities_without_dropout(view), calm)
     assert head.training and all(module.training for module in head.modules())
     assert not torch.allclose(head(view), calm, atol=1e-3)
     head.eval()
-    head.settled_probabilities(view)
+    head.probabilities_without_dropout(view)
     assert not any(module.training for module in head.modules())
 
 

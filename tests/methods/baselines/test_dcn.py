@@ -42,7 +42,7 @@ def test_a_batch_changes_its_own_labels_alone() -> None:
     network, inputs, centers = _state()
     hard = HardClusters(network, inputs, WEIGHTS, centers)
     np.testing.assert_array_equal(hard.labels, nearest(network.encode(inputs), centers))
-    assert hard.look() is None
+    assert hard.label_change() is None
     with torch.no_grad():
         network.down[-1].bias += torch.tensor([2.0, -3.0])
     before = hard.labels.clone()

@@ -150,7 +150,7 @@ def test_pseudo_labels_of_a_skewed_corpus(settings: dict[str, Any], largest: tup
     groups = torch.tensor([0] * 7 + [1] * 2 + [2]).repeat(30)
     generator = torch.Generator().manual_seed(0)
     wanted = 4 * nn.functional.one_hot(groups, 3) + 0.5 * torch.randn(300, 3, generator=generator)
-    objective.head.settled_logits = lambda _: wanted  # type: ignore[method-assign]
+    objective.head.logits_without_dropout = lambda _: wanted  # type: ignore[method-assign]
     labels = objective.transport_labels(torch.zeros(300, DIMENSION))
     share = labels.bincount(minlength=3).max().item() / 300
     assert largest[0] < share < largest[1]
@@ -159,7 +159,7 @@ def test_pseudo_labels_of_a_skewed_corpus(settings: dict[str, Any], largest: tup
 def test_the_transport_does_not_see_dropout() -> None:
     objective = _objective("transport").float().train()
     embeddings = torch.randn(40, DIMENSION)
-    first, second = objective.head.settled_logits(embeddings), objective.head.settled_logits(embeddings)
+    first, second = objective.head.logits_without_dropout(embeddings), objective.head.logits_without_dropout(embeddings)
     assert torch.equal(first, second)
     assert objective.head.training
     assert not torch.equal(objective.head(embeddings), objective.head(embeddings))

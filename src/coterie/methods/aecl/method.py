@@ -26,7 +26,7 @@ from coterie.methods.aecl.losses import (
 )
 from coterie.methods.aecl.networks import ATTENTIONS, AttentionHead, PseudoLabels
 from coterie.methods.contrastive import ContrastiveMethod
-from coterie.methods.head_answers import answers_in_any_company
+from coterie.methods.head_probabilities import batch_independent_probabilities
 from coterie.methods.results import Learned
 from coterie.methods.trained import TrainingStart, head_labels
 from coterie.training.config import TrainingConfig
@@ -57,21 +57,21 @@ class AECLObjective(Objective):
         self.pseudo_labels = pseudo_labels
 
     def refresh(self, embed_corpus: EmbedCorpus) -> None:
-        """Stage 1 follows the encoder with k-means labels anew every epoch; stage 2 keeps the last ones."""
+        """Recompute the k-means labels every epoch of stage 1; stage 2 keeps the last ones."""
         if self.stage == 1:
             self.pseudo_labels.labels.copy_(self._kmeans_labels(embed_corpus()))
 
     def head_probabilities(self, embeddings: Tensor) -> Tensor | None:
-        """What the texts are told in batches of like company; nothing before the head has learned something."""
+        """Return the probabilities in batches like those of training; ``None`` before the head has had a step."""
         if not self.head.learned:
             return None
         return self.head.in_batches(embeddings, self._settings.training.batch_size_for(len(embeddings)))
 
     @torch.no_grad()
-    def _told(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
-        """The head's labels and whether it is sure of them, read without its dropout."""
-        told = self.head.settled_probabilities(embeddings)
-        return told.argmax(dim=1), told.amax(dim=1) >= self._settings.threshold  # Eq. 4
+    def _pseudo_labels(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the head's labels without dropout, and whether they are confident enough to be used."""
+        probabilities = self.head.probabilities_without_dropout(embeddings)
+        return probabilities.argmax(dim=1), probabilities.amax(dim=1) >= self._settings.threshold  # Eq. 4
 
     def loss(self, batch: Batch) -> LossTerms:
         s, weights = self._settings, batch.weights
@@ -79,7 +79,7 @@ class AECLObjective(Objective):
         z0, z1 = self.head.projector(v0), self.head.projector(v1)
         (h0, s0), (h1, s1) = self.head.attention(z0), self.head.attention(z1)  # Eq. 1-3
         if self.stage == 3:
-            labels, trusted = self._told(v0)  # Eq. 4
+            labels, trusted = self._pseudo_labels(v0)  # Eq. 4
         else:
             labels = self.pseudo_labels.labels[batch.rows]
             trusted = torch.ones_like(labels, dtype=torch.bool)
@@ -87,7 +87,7 @@ class AECLObjective(Objective):
             guide = ((h0, s0), (h1, s1)) if s.contrast == "similarity" else None
             instance = similarity_guided(z0, z1, labels, s.tau_instance, weights, guide)  # Eq. 6-9
         else:
-            head_labels, confident = self._told(v0)
+            head_labels, confident = self._pseudo_labels(v0)
             alike = confident if s.contrast == "confidence" else torch.zeros_like(confident)
             instance = confidence_contrast(z0, z1, head_labels, alike, s.tau_instance, weights)
         if self.stage == 1:
@@ -275,7 +275,9 @@ class AECL(ContrastiveMethod):
     def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
         if not len(self.references_):
             return None
-        return answers_in_any_company(self.head_.answerer(self.references_), texts, features, self._encode_one_by_one)
+        return batch_independent_probabilities(
+            self.head_.probability_function(self.references_), texts, features, self._encode_one_by_one
+        )
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
         return torch.float32  # a head may turn a little noise into another cluster

@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from coterie.methods.networks import Projector, linear
 
 ATTENTIONS = ("layer", "bare")
-WIDTH = 128  # D2
+# Width of the attention, D2.
+WIDTH = 128
+# Hidden units of the feed-forward layer: twice the width.
 FEED_FORWARD = 256
 
 
@@ -40,13 +42,13 @@ class SampleAttention(nn.Module):
             self.dropout = nn.Dropout(0.1)
 
     def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """The consistent representations H and the similarities S of one batch."""
+        """Return the consistent representations H and the similarities S of one batch."""
         k1, k2, t = self.queries(z), self.keys(z), self.values(z)  # Eq. 1
         similarities = (k1 @ k2.T * self.scale).softmax(dim=-1)  # Eq. 2
         return self._out(z, self._drop(similarities) @ t), similarities  # Eq. 3
 
     def towards(self, z: Tensor, references: Tensor) -> Tensor:
-        """H of texts that each attend to themselves and to ``references``, and to nobody else."""
+        """Return H of texts that attend to themselves and to ``references`` alone."""
         k1 = self.queries(z)
         own = (k1 * self.keys(z)).sum(dim=-1, keepdim=True)
         weights = (torch.cat([own, k1 @ self.keys(references).T], dim=-1) * self.scale).softmax(dim=-1)  # Eq. 2
@@ -64,7 +66,7 @@ class SampleAttention(nn.Module):
 
 
 class PseudoLabels(nn.Module):
-    """The k-means label of every text, on the device, for all stages."""
+    """The k-means label of every text, on the device, shared by all stages."""
 
     def __init__(self, labels: Tensor) -> None:
         super().__init__()
@@ -91,12 +93,12 @@ class AttentionHead(nn.Module):
         )
 
     def forward(self, embeddings: Tensor) -> Tensor:
-        """Probabilities P of one batch."""
+        """Return the probabilities P of one batch."""
         consistent, _ = self.attention(self.projector(embeddings))
         return self.classifier(consistent).softmax(dim=-1)
 
-    def settled_probabilities(self, embeddings: Tensor) -> Tensor:
-        """The same without dropout, whatever mode training is in."""
+    def probabilities_without_dropout(self, embeddings: Tensor) -> Tensor:
+        """Return the probabilities P without dropout, in training mode too."""
         was_training = self.training
         self.eval()
         probabilities = self(embeddings)
@@ -104,28 +106,31 @@ class AttentionHead(nn.Module):
         return probabilities
 
     def in_batches(self, embeddings: Tensor, size: int) -> Tensor:
-        """Probabilities of a corpus, batch by batch in a fixed random order, as training sees it."""
+        """Return the probabilities of a corpus, in batches of a fixed random order as in training."""
         order = torch.randperm(len(embeddings), generator=torch.Generator().manual_seed(0)).to(embeddings.device)
         n_batches = max(1, -(-len(order) // size))
-        answers = torch.cat([self.settled_probabilities(embeddings[rows]) for rows in order.tensor_split(n_batches)])
-        return answers[order.argsort()]
+        batches = order.tensor_split(n_batches)
+        probabilities = torch.cat([self.probabilities_without_dropout(embeddings[rows]) for rows in batches])
+        return probabilities[order.argsort()]
 
-    def answerer(self, references: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float64]]:
-        """A function from embeddings to probabilities, each row attending to itself and ``references`` (float64)."""
+    def probability_function(
+        self, references: NDArray[np.float32]
+    ) -> Callable[[NDArray[np.float32]], NDArray[np.float64]]:
+        """Return a function from embeddings to probabilities in float64; a row attends to itself and ``references``."""
         wide = copy.deepcopy(self).double().eval()
         with torch.no_grad():
             context = wide.projector(torch.from_numpy(references).double())
 
         @torch.no_grad()
-        def answer(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
+        def probabilities(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
             z = wide.projector(torch.from_numpy(embeddings).double())
             return wide.classifier(wide.attention.towards(z, context)).softmax(dim=-1).numpy()
 
-        return answer
+        return probabilities
 
     @torch.no_grad()
     def similarities(self, embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-        """S of Eq. 2 of one batch."""
+        """Return S of Eq. 2 of one batch."""
         wide = copy.deepcopy(self).double().eval()
         _, similarities = wide.attention(wide.projector(torch.from_numpy(embeddings).double()))
         return similarities.numpy()

@@ -110,8 +110,8 @@ class DCN(CentreMethod):
             loss,
             adam(list(network.parameters()), self.learning_rate),
             self.max_steps,
-            every=self.update_interval,
-            look=hard.look,
+            check_every=self.update_interval,
+            check=hard.label_change,
             tolerance=self.tolerance,
             after=hard.update,
         )
@@ -135,7 +135,7 @@ class HardClusters:
         self.labels[rows] = labels = nearest(latents, self.centers)
         self.centers, self.uses = moved_centers(self.centers, self.uses, latents, labels, self._weights[rows])
 
-    def look(self) -> float | None:
+    def label_change(self) -> float | None:
         """The share of the corpus whose nearest centre is another than at the last look."""
         before, self._seen = self._seen, self._nearest()
         return None if before is None else changed_share(before, self._seen, self._weights)

@@ -211,8 +211,8 @@ class SelfTrainingMethod(CentreMethod):
             loss,
             self._optimizer([*self._trained(), centers]),
             self.max_steps,
-            every=self.update_interval,
-            look=state.refresh,
+            check_every=self.update_interval,
+            check=state.refresh,
             tolerance=self.tolerance,
         )
         return centers.detach().cpu().numpy()

@@ -19,7 +19,7 @@ from coterie.clustering.kmeans import Partition, centroids
 from coterie.clustering.optimal_transport import self_adaptive_transport, sinkhorn
 from coterie.losses.nt_xent import nt_xent, weighted_mean
 from coterie.methods.contrastive import ContrastiveMethod
-from coterie.methods.head_answers import answers_in_any_company
+from coterie.methods.head_probabilities import batch_independent_probabilities
 from coterie.methods.networks import Projector, linear
 from coterie.methods.results import Learned
 from coterie.methods.trained import TrainingStart
@@ -51,7 +51,7 @@ class ClusterHead(nn.Sequential):
         return logits
 
     @torch.no_grad()
-    def settled_logits(self, embeddings: Tensor) -> Tensor:
+    def logits_without_dropout(self, embeddings: Tensor) -> Tensor:
         """The logits without dropout, whatever mode training is in."""
         was_training = self.training
         self.eval()
@@ -120,7 +120,7 @@ class RSTCObjective(Objective):
 
     def transport_labels(self, embeddings: Tensor) -> Tensor:
         """Where most of each text's mass goes, at a cost of minus the logarithm of the head's probabilities."""
-        cost = -self.head.settled_logits(embeddings.float()).log_softmax(dim=1)
+        cost = -self.head.logits_without_dropout(embeddings.float()).log_softmax(dim=1)
         counts, epsilon = torch.tensor(self._start.counts), self._settings.epsilon
         if self._settings.sizes == "equal":
             found = sinkhorn(cost, counts, torch.ones(cost.shape[1]), epsilon)
@@ -129,7 +129,7 @@ class RSTCObjective(Objective):
         return found.plan.argmax(dim=1)
 
     def head_probabilities(self, embeddings: Tensor) -> Tensor | None:
-        return self.head.settled_logits(embeddings).softmax(dim=1) if self.head.learned else None
+        return self.head.logits_without_dropout(embeddings).softmax(dim=1) if self.head.learned else None
 
     def loss(self, batch: Batch) -> LossTerms:
         first, second = batch.embeddings
@@ -284,7 +284,7 @@ class RSTC(ContrastiveMethod):
     def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
         if self.head_ is None:
             return None
-        return answers_in_any_company(self.head_.probabilities, texts, features, self._encode_one_by_one)
+        return batch_independent_probabilities(self.head_.probabilities, texts, features, self._encode_one_by_one)
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
         return torch.float32  # a head may turn a little noise into another cluster

@@ -64,7 +64,7 @@ def test_wrong_labels_are_mended() -> None:
     labels[:6], labels[50:56] = 1, 2
     found = iterative_classification(features, labels, 3, _ones(150), seed=0)
     assert (found.labels == groups).mean() > (labels == groups).mean()
-    assert found.settled and 1 <= found.rounds < 50
+    assert found.converged and 1 <= found.rounds < 50
     np.testing.assert_array_equal(labels[:6], 1)  # the caller's are left alone
     again = iterative_classification(features, labels, 3, _ones(150), seed=0)
     np.testing.assert_array_equal(again.labels, found.labels)
@@ -87,13 +87,13 @@ def test_it_ends_when_sizes_settle_or_rounds_are_used_up(monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "TREES", 5)
     monkeypatch.setattr(module, "SETTLED", -1)
     found = iterative_classification(features, labels, 3, _ones(90), seed=0, max_rounds=4)
-    assert (found.rounds, found.settled) == (4, False)
+    assert (found.rounds, found.converged) == (4, False)
     monkeypatch.setattr(module, "SETTLED", 2)
     found = iterative_classification(features, labels, 3, _ones(90), seed=0, max_rounds=4)
-    assert (found.rounds, found.settled) == (1, True)
+    assert (found.rounds, found.converged) == (1, True)
     # One cluster alone teaches nothing.
     same = iterative_classification(features, np.zeros(90, dtype=np.int64), 2, _ones(90), seed=0)
-    assert (same.labels == 0).all() and same.settled
+    assert (same.labels == 0).all() and same.converged
 
 
 def test_the_cap_is_drawn_between_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ class Reclassified:
 
     labels: NDArray[np.int64]
     rounds: int
-    settled: bool
+    converged: bool
 
 
 def iterative_classification(
@@ -51,15 +51,15 @@ def iterative_classification(
         most = percent / 100 * counts.sum() / n_clusters
         kept = training_part(features, labels, counts, most, generator)
         if kept.all() or len(np.unique(labels[kept])) < 2:
-            return Reclassified(labels, done, settled=True)
+            return Reclassified(labels, done, converged=True)
         classifier = LogisticRegression(max_iter=300)
         classifier.fit(features[kept], labels[kept], sample_weight=counts[kept])
         labels = labels.copy()
         labels[~kept] = classifier.predict(features[~kept])
         before, sizes = sizes, np.bincount(labels, counts, minlength=n_clusters)
         if np.abs(sizes - before).sum() <= SETTLED * counts.sum():
-            return Reclassified(labels, done, settled=True)
-    return Reclassified(labels, max_rounds, settled=False)
+            return Reclassified(labels, done, converged=True)
+    return Reclassified(labels, max_rounds, converged=False)
 
 
 def training_part(

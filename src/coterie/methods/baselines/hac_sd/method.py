@@ -88,7 +88,7 @@ class HACSD(FrozenVectorsMethod):
         if self.iterative_classification:
             better = iterative_classification(features, labels, k, counts, seed=self.seed_, max_rounds=self.max_rounds)
             moved = counts[better.labels != labels].sum() / counts.sum()
-            state = "the cluster sizes had settled" if better.settled else "the cluster sizes had not settled"
+            state = "the cluster sizes had settled" if better.converged else "the cluster sizes had not settled"
             rounds = f"{better.rounds} round{'s' if better.rounds > 1 else ''}"
             self._note(f"iterative classification moved {moved:.1%} of the rows in {rounds}; {state}")
             labels = better.labels
