@@ -19,7 +19,7 @@ import numpy as np
 import yaml
 
 from coterie.benchmark.catalogue import all_figures, all_tables, find_row, published_figures
-from coterie.benchmark.figures import FigureData, draw_figure
+from coterie.benchmark.figures import FigureData, plot_figure
 from coterie.benchmark.matplotlib_plots import COST_SET
 from coterie.benchmark.published import Published
 from coterie.benchmark.rows import ROWS, Row
@@ -392,7 +392,7 @@ def main() -> None:
     PAGE.write_text(text, encoding="utf-8")
     for figure in all_figures():
         if there(figure):
-            draw_figure(figure, STORE, FIGURES / f"{figure.name}.svg")
+            plot_figure(figure, STORE, FIGURES / f"{figure.name}.svg")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""AECL (Yao and Li, 2025): what its paper shows beside the main table."""
+"""AECL (Yao and Li, 2025): the ablations, sweeps and maps of its paper."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from coterie.benchmark.specs import FigureSpec, TableSpec
 
 MAIN = "aecl"
 ABLATED = ("searchsnippets", "stackoverflow")
-# Of the paper's Figures 8 and 9.
+# The data sets of the paper's Figures 8 and 9.
 STAGED = ("stackoverflow", "googlenews_ts", "tweet")
-# Ours: the text does not say which sets Figure 7 has. One of each kind: balanced, slightly and heavily imbalanced.
+# Our choice, since the paper does not name the data sets of Figure 7: balanced, slightly and heavily imbalanced.
 WEIGHTED = ("stackoverflow", "searchsnippets", "googlenews_ts")
-# Epochs that the stages share. Stage 3 has what the other two leave of them, so all runs are equally long.
+# Epochs of all stages together. Stage 3 has those that the other two leave, so all runs are equally long.
 EPOCHS = 50
-# What is swept, each with the value of the main row.
+# The settings that are swept, with their values in the main row.
 DEFAULTS: Mapping[str, float] = MappingProxyType(
     {"lambda1": 10, "lambda2": 5, "lambda3": 0.01, "lambda4": 1, "stage_1": 5, "stage_2": 15}
 )
-# The paper's values, and where it lacks ours, that too; those of stage 2 are ours, around what the paper settles on.
+# The paper's values, and ours where it lacks them; those of stage 2 are ours, around the paper's choice.
 GRIDS: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
         "lambda1": (0, 5, 10, 15, 20),
@@ -36,31 +36,31 @@ GRIDS: Mapping[str, tuple[float, ...]] = MappingProxyType(
     }
 )
 DECADES_APART = ("lambda3", "lambda4")
-SIGNS: Mapping[str, str] = MappingProxyType(
+SYMBOLS: Mapping[str, str] = MappingProxyType(
     {"lambda1": "λ1", "lambda2": "λ2", "lambda3": "λ3", "lambda4": "λ4", "stage_1": "E1", "stage_2": "E2"}
 )
-# A share of stage 1 beside which the one epoch of stage 3, which cannot be left out, rounds to no step.
+# Share of stage 1 beside which the one epoch of stage 3, which cannot be omitted, rounds to no step.
 ALL_OF_IT = 100_000
 
 
 def _lasting(**stages: int) -> dict[str, Any]:
-    """Stages 1 and 2 so long, and stage 3 for the rest."""
+    """Return the settings of stages 1 and 2, and of stage 3 for the remaining epochs."""
     first, second = (stages.get(name, int(DEFAULTS[name])) for name in ("stage_1", "stage_2"))
     return {**stages, "stage_3": EPOCHS - first - second}
 
 
 def _swept(setting: str) -> dict[str, float]:
-    """The value of each row of a sweep; that of the default is the main row."""
+    """Return the value of each row of a sweep; that of the default is the main row."""
     names = {value: f"{MAIN}-{setting.replace('stage_', 'e')}-{value:g}" for value in GRIDS[setting]}
     return {MAIN if value == DEFAULTS[setting] else name: value for value, name in names.items()}
 
 
 def _sweep(setting: str) -> tuple[Row, ...]:
-    """A row a value, but for the default."""
+    """Return a row per value, except the default."""
     return tuple(
         Row(
             name,
-            f"AECL, {SIGNS[setting]} = {value:g}",
+            f"AECL, {SYMBOLS[setting]} = {value:g}",
             "aecl",
             _lasting(**{setting: int(value)}) if setting.startswith("stage") else {setting: value},
         )
@@ -111,16 +111,16 @@ TABLES: tuple[TableSpec, ...] = (
 
 
 def _sweep_figure(number: int, title: str, sets: tuple[str, ...], settings: Mapping[str, str]) -> FigureSpec:
-    """``settings`` with the words for the axis."""
+    """Return the figure of a sweep; ``settings`` has the label of the axis by the name of a setting."""
     panels = {words: _swept(setting) for setting, words in settings.items()}
     wide = [words for setting, words in settings.items() if setting in DECADES_APART]
     measures = ("accuracy",) if len(settings) > 1 else ("accuracy", "nmi")
-    draw = partial(over_setting, panels=panels, measures=measures, logarithmic=wide)
+    plot = partial(over_setting, panels=panels, measures=measures, logarithmic=wide)
     rows = dict.fromkeys(row for values in panels.values() for row in values)
-    return FigureSpec(f"aecl-{number}", title, tuple(rows), sets, draw)
+    return FigureSpec(f"aecl-{number}", title, tuple(rows), sets, plot)
 
 
-# A frozen encoder is not trained and has no trace: its map is where AECL starts.
+# A frozen encoder is not trained and has no trace: its map is that of AECL's start.
 MAPS = ((MAIN, "Frozen encoder", 0), ("sccl", "SCCL", -1), ("rstc", "RSTC", -1), (MAIN, "AECL", -1))
 
 FIGURES: tuple[FigureSpec, ...] = (

@@ -1,4 +1,4 @@
-"""ClusterBERT: what its paper shows beside the main table."""
+"""ClusterBERT: the clusterings, stages and maps of its paper."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIX_SETS = ("stackoverflow", "biomedical", "searchsnippets", "bbc_sentences", "googlenews_t", "agnews_raw32k")
-# The paper does not name its four: those of like origin, and the one it maps.
+# The paper does not name its four data sets: those of similar origin, and the one with maps.
 FOUR_SETS = SIX_SETS[:4]
-# In place of AskUbuntu. The paper ranks it by models trained on the six sets, here one is trained on its own texts.
+# In place of AskUbuntu, which the paper ranks by models of the six sets. Here one is trained on its own texts.
 RETRIEVAL, RANKED_ON = "semeval2016_cqa", "SemEval 2016, trained on its own texts"
 CLUSTERINGS = ("kmeans", "umap", "idec", "umap-idec")
-# The stages as the paper counts them, by the names they have here.
+# Our names of the stages, in the paper's order.
 STAGES = ("start", "adaptation", "clustering", "hardening")
 FULL, WITHOUT = "clusterbert", "clusterbert-no-reconstruction"
 
 
 def _reclustered(main: str, name: str = "", published: str = "") -> Row:
-    """A main row with all clusterings of Table 3 on its embeddings; what it is called there, where that differs."""
+    """Return a main row with all clusterings of Table 3 on its embeddings; with its name there, if another."""
     row = next(each for each in MAIN_ROWS if each.name == main)
     title = row.title.removesuffix(" + k-means")
     name, published = f"clusterbert-3-{name or main}", published or row.published
@@ -90,21 +90,21 @@ TABLES: tuple[TableSpec, ...] = (
 
 
 def _maps_of_stages(data: FigureData, figure: Figure) -> None:
-    """The same texts at the ends of the three stages."""
+    """Plot maps of the same texts at the ends of the three stages."""
     from matplotlib.collections import PathCollection
 
     maps(data, figure, [(FULL, f"Stage {at}: {stage}", stage) for at, stage in enumerate(STAGES) if at])
     trace = data.trace(FULL, data.sets[0])
-    drawn = [points for axes in figure.axes for points in axes.collections if isinstance(points, PathCollection)]
-    if trace and drawn:
+    scatters = [points for axes in figure.axes for points in axes.collections if isinstance(points, PathCollection)]
+    if trace and scatters:
         numbers = sorted(set(trace["classes"]))
-        handles, _ = drawn[0].legend_elements(num=numbers)
+        handles, _ = scatters[0].legend_elements(num=numbers)
         names = [trace["class_names"][number] for number in numbers]
         figure.legend(handles, names, frameon=False, fontsize=8, ncols=len(names), loc="outside lower center")
 
 
 def _measures_over_stages(data: FigureData, figure: Figure) -> None:
-    """A panel a measure, a line a set."""
+    """Plot a panel per measure, with a line per data set."""
     shown = {"nmi": "NMI", "accuracy": "ACC", "silhouette": "silhouette", "dunn": "Dunn index"}
     figure.set_size_inches(7.2, 5.2)
     grid = figure.subplots(2, 2)
@@ -117,10 +117,10 @@ def _measures_over_stages(data: FigureData, figure: Figure) -> None:
 
 
 def _with_and_without_reconstruction(data: FigureData, figure: Figure) -> None:
-    """Left how well texts are clustered, as a mean over the sets; right how well other texts are ranked."""
+    """Plot measures of clustering, as means over data sets, on the left, and of ranking on the right."""
     figure.set_size_inches(7.6, 4.2)
     left, right = figure.subplots(1, 2)
-    # A mean over other sets for one row than for the other would show the sets.
+    # Means of both rows are over the same data sets.
     both = [name for name in data.sets if all(data.trace(row, name) for row in data.rows)]
     clustered = [name for name in both if name != RETRIEVAL]
     ranked = [name for name in both if name == RETRIEVAL]
@@ -142,7 +142,7 @@ def _with_and_without_reconstruction(data: FigureData, figure: Figure) -> None:
 
 
 def _over_stages(measure: str, traces: Sequence[dict[str, Any] | None]) -> tuple[list[int], list[float]]:
-    """At the end of each stage the mean of those traces that have the measure there."""
+    """Return the mean of a measure at the end of each stage, over the traces that have it."""
     points = []
     for place, stage in enumerate(STAGES):
         moments = [at_stage(trace, stage) for trace in traces if trace is not None]
@@ -160,9 +160,9 @@ def _label(axes: Axes, words: str) -> None:
 
 
 def _figure(
-    number: int, title: str, rows: tuple[str, ...], sets: tuple[str, ...], draw: Callable[[FigureData, Figure], None]
+    number: int, title: str, rows: tuple[str, ...], sets: tuple[str, ...], plot: Callable[[FigureData, Figure], None]
 ) -> FigureSpec:
-    return FigureSpec(f"clusterbert-{number}", title, rows, sets, draw, traced=True)
+    return FigureSpec(f"clusterbert-{number}", title, rows, sets, plot, traced=True)
 
 
 FIGURES: tuple[FigureSpec, ...] = (

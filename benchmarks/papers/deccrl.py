@@ -1,4 +1,4 @@
-"""DECCRL: what its paper shows beside the main table. Its Table 4: see :mod:`coterie.benchmark.run_description`."""
+"""DECCRL: the ablations and curves of its paper. Its Table 4 is printed by ``coterie benchmark topics``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from coterie.benchmark.rows import Row
 from coterie.benchmark.specs import FROZEN, FigureSpec, TableSpec
 
 SETS = ("agnews", "stackoverflow", "biomedical")
-# What guides the clusters' representations: nothing, the latent vectors, topics.
+# What guides the representations of clusters: nothing, the latent vectors, topics.
 STRATEGIES = ("deccrl-no-crl", "deccrl-lsr", "deccrl")
-# T of the paper's sweep, less the 5 that the main row has.
+# T of the paper's sweep, without the 5 of the main row.
 OTHER_TOPICS = (1, 10, 15, 20, 25, 30)
 BY_TOPICS = {"deccrl": 5, **{f"deccrl-topics-{number}": number for number in OTHER_TOPICS}}
 
@@ -29,7 +29,7 @@ TABLES: tuple[TableSpec, ...] = (
         "What guides DECCRL's representations",
         SETS,
         ("nmi", "accuracy"),
-        # Much of Table 3 is lost in the text form of the paper; the full method stands in Table 2 as well.
+        # Much of Table 3 is lost in the text form of the paper; the full method is in Table 2 as well.
         (("deccrl", 3), ("deccrl", 2)),
         (FROZEN, *STRATEGIES),
         remark="CRL: topics that rebuild the texts' words from the cluster centres. LSR: the latent vectors squeezed "

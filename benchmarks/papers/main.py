@@ -8,8 +8,8 @@ from coterie.benchmark.sets import EIGHT_SHORT, IMBALANCES, WRONG_K
 from coterie.benchmark.specs import FINAL, FROZEN, HELD_OUT, ORACLE, TRAINED, FigureSpec, TableSpec
 
 ROWS: tuple[Row, ...] = ()
-# Beside every table with these sets.
-SEEN = (
+# Printed under tables with these data sets.
+ENCODER_REMARK = (
     "The encoder was trained on titles from stackoverflow.com and of scientific papers: StackOverflow and Biomedical "
     "are made of such titles."
 )
@@ -20,7 +20,7 @@ TABLES: tuple[TableSpec, ...] = (
         EIGHT_SHORT,
         ("accuracy", "nmi", "ari"),
         (("sccl", 1), ("aecl", 2), ("deccrl", 2)),
-        remark=SEEN,
+        remark=ENCODER_REMARK,
     ),
     TableSpec(
         "1-answers",
@@ -29,8 +29,8 @@ TABLES: tuple[TableSpec, ...] = (
         ("accuracy", "nmi"),
         rows=(*TRAINED, "rstc"),
         answers=("head", "kmeans", ORACLE),
-        remark="Table 1 has the answer that a method gives by itself: k-means for SCCL and ClusterBERT, the head for "
-        "the others. The oracle is the best epoch by label, which nobody without labels can choose.",
+        remark="Table 1 has the partition that a method returns: k-means for SCCL and ClusterBERT, the head for the "
+        "others. The oracle is the epoch with the best accuracy, which cannot be chosen without labels.",
     ),
     TableSpec(
         "2",
@@ -38,8 +38,8 @@ TABLES: tuple[TableSpec, ...] = (
         ("stackoverflow", "biomedical", "searchsnippets", "bbc_sentences", "googlenews_t", "agnews_raw32k"),
         ("accuracy", "nmi", "ari"),
         (("clusterbert", 2), ("clusterbert", 3)),
-        remark=f"{SEEN} The paper cut SearchSnippets into 20 clusters, where there are 8 classes, and has 41,700 texts "
-        "of Biomedical: its figures for these two are of another task.",
+        remark=f"{ENCODER_REMARK} The paper cut SearchSnippets into 20 clusters, where there are 8 classes, and has "
+        "41,700 texts of Biomedical: its figures for these two are of another task.",
     ),
     TableSpec(
         "2-split",

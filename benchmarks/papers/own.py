@@ -1,4 +1,4 @@
-"""Coterie's own method, each of its parts left out in turn."""
+"""Coterie's own method without each of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCCL (Zhang et al., 2021): what its paper shows beside the main table."""
+"""SCCL (Zhang et al., 2021): the augmentations, ablations and curves of its paper."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from coterie.benchmark.specs import FROZEN, FigureSpec, TableSpec
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Shares of a text's words that are changed (A.2). The paper prints the best of the three by label.
+# Shares of a text's words that are changed (A.2). The paper prints the best of the three, chosen by labels.
 STRENGTHS = (0.1, 0.2, 0.3)
 NO_WEIGHTS = "no weights"
-# One model a view (section 4.3.1).
+# One model per augmented view (section 4.3.1).
 MODELS = ("bert-base-uncased", "roberta-base")
 CONTEXTUAL = " | ".join(f"contextual(model={model})" for model in MODELS)
 CONTEXTUAL_SWAP = " | ".join(f"contextual(model={model})+char_swap" for model in MODELS)
@@ -30,7 +30,7 @@ def _row_of(name: str, strength: float) -> str:
 def _strengths(
     name: str, title: str, augmentation: str, published: str = "", missing: str = "", but: float | None = None
 ) -> tuple[Row, ...]:
-    """A row a strength, save the one of the main row; in a composition every augmenter has that strength."""
+    """Return a row per strength, except that of the main row; in a composition, every augmenter has that strength."""
     return tuple(
         Row(
             _row_of(name, strength),
@@ -46,11 +46,11 @@ def _strengths(
 
 
 def _by_strength(name: str, but: float | None = None) -> dict[str, float]:
-    """The row of each strength; the main row where that is its own."""
+    """Return the strength by row; the main row where it is its strength."""
     return {"sccl" if strength == but else _row_of(name, strength): strength for strength in STRENGTHS}
 
 
-# The common setting of all contrastive methods is the main row.
+# The strength of the main row, which all contrastive methods share.
 MAIN_STRENGTH = 0.2
 WORDNET = _strengths("wordnet", "WordNet", "synonyms", "sccl/wordnet")
 PARAPHRASES = tuple(
@@ -95,13 +95,13 @@ TABLES: tuple[TableSpec, ...] = (
             *_by_strength("deletion", MAIN_STRENGTH),
         ),
         remark="SCCL alone is the row of the other tables: word deletion, 20 %; what the paper prints beside it is of "
-        "the contextual augmenter. The paper prints the best of three strengths by label, so the same figure stands "
-        "beside each of the three here. Of ten back-translations the nearest pair is that of the highest BLEU. Word "
-        "deletion is not in the paper.",
+        "the contextual augmenter. The paper prints the best of three strengths, chosen by labels, so the same "
+        "figure is printed beside each of the three here. Of ten back-translations the nearest pair is that of the "
+        "highest BLEU. Word deletion is not in the paper.",
     ),
 )
 
-# Figure 5: what is composed, and the rows that stand for it.
+# Figure 5: compositions of augmenters, and their rows.
 COMPOSITIONS = {
     "WordNet": _by_strength("wordnet"),
     "WordNet, then char swap": _by_strength("wordnet-swap"),
@@ -134,7 +134,7 @@ def _maps(data: FigureData, figure: Figure) -> None:
 
 
 def _distances(data: FigureData, figure: Figure) -> None:
-    """Of the true classes and, dashed, of the clusters that were found."""
+    """Plot distances of the true classes and, dashed, of the clusters."""
     words = {"within": "distance to own centre", "between": "distance to closest other"}
     curves(data, figure, words, dashed={"within": "within_clusters", "between": "between_clusters"})
     figure.set_size_inches(6.4, 5.4)
@@ -145,7 +145,7 @@ def _composition(data: FigureData, figure: Figure) -> None:
 
 
 def _cosines(data: FigureData, figure: Figure) -> None:
-    """A panel a set, a line a row: the share of texts by the cosine to their first view, before training."""
+    """Plot the share of texts by the cosine to their first augmented view, before training, per data set and row."""
     figure.set_size_inches(1 + 3.2 * len(data.sets), 3.2)
     panels = figure.subplots(1, len(data.sets), squeeze=False, sharey=True)[0]
     edges = [2 * place / BINS - 1 for place in range(BINS + 1)]

@@ -1,4 +1,4 @@
-"""UFTC (Huang et al., 2020): what its paper shows beside the main table."""
+"""UFTC (Huang et al., 2020): the ablation and maps of its paper."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ TABLES: tuple[TableSpec, ...] = (
 
 
 def _maps(data: FigureData, figure: Figure) -> None:
-    """The paper's epoch 1 is the start. Ours has another map behind it, of the frozen encoder too: it is the end of
-    the stage that trains the head for masked words.
+    """Plot maps of the start, which is the paper's epoch 1, and of later epochs.
+
+    Our second map is of the frozen encoder, too, and left out: the end of the stage that trains the head for masked
+    words.
     """
     epochs = [("uftc", f"epoch {place}", place) for place in range(2, 6)]
     maps(data, figure, [("uftc", "epoch 1 (the start)", 0), *epochs, ("uftc", "the end", -1)])

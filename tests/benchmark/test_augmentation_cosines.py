@@ -45,6 +45,6 @@ def test_the_figure_shows_shares(tmp_path: Path) -> None:
     record: dict[str, Any] = {"row": "sccl", "dataset": "stackoverflow", "protocol": PROTOCOL, "scores": {}}
     store.write(job.name, {**record, "augmented_cosines": [0] * (BINS - 2) + [1, 3]})
     figure = Figure()
-    spec.draw(FigureData(store, spec.rows, spec.sets), figure)
+    spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     assert [len(axes.patches) for axes in figure.axes] == [0, 1]
     assert figure.axes[1].patches[0].get_data().values[-2:].tolist() == [0.25, 0.75]

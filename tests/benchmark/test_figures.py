@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from coterie.benchmark.catalogue import all_figures, all_tables, find_figure, find_row
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.figures import FigureData, figure_jobs, plot_figure
 from coterie.benchmark.matplotlib_plots import bars, curves, maps, over_setting
 from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.sets import find_set
@@ -66,7 +66,7 @@ def test_cost_is_of_runs_that_were_alone(tmp_path: Path) -> None:
     for seed, at_once, seconds in ((5, 1, 3.0), (6, 16, 90.0)):
         name = _stored(store, "tfidf", "stackoverflow", seed, 10.0)
         store.write(name, {**store.read(name), "runs_at_once": at_once, "seconds": {"fit": seconds}})
-    figure = _drawn(store, find_figure("cost").draw, ("tfidf", "bow"), find_figure("cost").sets)
+    figure = _drawn(store, find_figure("cost").plot, ("tfidf", "bow"), find_figure("cost").sets)
     points = [tuple(each.get_offsets()[0]) for each in figure.axes[0].collections]
     assert points == [(3.0, 40.0)]  # the other row was never timed, and a seed beyond the tables counts in no mean
 
@@ -118,7 +118,7 @@ def test_maps_pick_stages_and_places(tmp_path: Path) -> None:
 def test_the_ending_says_the_form(tmp_path: Path, ending: str) -> None:
     store = Store(tmp_path / "results")
     _stored(store, "tfidf", "tweet", 0, 40.0)
-    draw_figure(SPEC, store, tmp_path / "new" / f"f.{ending}")
+    plot_figure(SPEC, store, tmp_path / "new" / f"f.{ending}")
     start = (tmp_path / "new" / f"f.{ending}").read_bytes()[:5]
     assert start == {"png": b"\x89PNG\r", "svg": b"<?xml", "pdf": b"%PDF-"}[ending]
 
@@ -127,13 +127,13 @@ def test_the_same_results_give_the_same_svg(tmp_path: Path) -> None:
     store = Store(tmp_path / "results")
     _stored(store, "tfidf", "tweet", 0, 40.0)
     for name in ("a.svg", "b.svg"):
-        draw_figure(SPEC, store, tmp_path / name)
+        plot_figure(SPEC, store, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_without_runs_the_command_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="coterie benchmark run --figure x"):
-        draw_figure(SPEC, Store(tmp_path), tmp_path / "f.svg")
+        plot_figure(SPEC, Store(tmp_path), tmp_path / "f.svg")
     with pytest.raises(SettingError, match="there are: cost"):
         find_figure("nothing")
 

@@ -14,7 +14,7 @@ from conftest import topic_texts
 
 from coterie import AECL
 from coterie.benchmark.catalogue import find_figure, find_row, find_table
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.figures import FigureData, figure_jobs, plot_figure
 from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import find_set
@@ -178,17 +178,17 @@ def _filled(folder: Path, spec: FigureSpec, seeds: tuple[int, ...] = (0, 1)) -> 
 
 def _drawn(spec: FigureSpec, data: FigureData) -> Any:
     figure = Figure(layout="constrained")
-    spec.draw(data, figure)
+    spec.plot(data, figure)
     return figure
 
 
 @pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
 def test_every_figure_is_drawn_from_runs_and_only_from_runs(spec: FigureSpec, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"--figure {spec.name}"):
-        draw_figure(spec, Store(tmp_path), tmp_path / "none.png")
+        plot_figure(spec, Store(tmp_path), tmp_path / "none.png")
     _filled(tmp_path, spec)
     for ending in ("png", "svg"):
-        draw_figure(spec, Store(tmp_path), tmp_path / f"figure.{ending}")
+        plot_figure(spec, Store(tmp_path), tmp_path / f"figure.{ending}")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert spec.title in (tmp_path / "figure.svg").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.benchmark.catalogue import find_figure, find_row, find_table
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.figures import FigureData, figure_jobs, plot_figure
 from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.reclustering import TITLES
 from coterie.benchmark.rows import PROTOCOL, Row
@@ -169,7 +169,7 @@ def test_table_5_shows_the_ends_of_stages(traced: Store) -> None:
 
 def _drawn(name: str, store: Store) -> Any:
     spec, figure = find_figure(name), matplotlib_figure.Figure()
-    spec.draw(FigureData(store, spec.rows, spec.sets), figure)
+    spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     return figure
 
 
@@ -225,7 +225,7 @@ def test_figure_4_averages_over_sets_that_both_rows_have(traced: Store) -> None:
 def test_figures_are_drawn_from_traces_alone(spec: Any, traced: Store, tmp_path: Path) -> None:
     for ending, begins in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         path = tmp_path / f"{spec.name}.{ending}"
-        draw_figure(spec, traced, path)
+        plot_figure(spec, traced, path)
         assert path.read_bytes().startswith(begins)
     assert spec.title in path.read_text(encoding="utf-8")
     jobs = figure_jobs(spec, [0])
@@ -234,7 +234,7 @@ def test_figures_are_drawn_from_traces_alone(spec: Any, traced: Store, tmp_path:
     bare = Store(tmp_path / "bare")
     _scored(bare, "clusterbert", spec.sets[0], {"final": None})
     with pytest.raises(InputError, match=f"run --figure {spec.name}"):
-        draw_figure(spec, bare, path)
+        plot_figure(spec, bare, path)
 
 
 def test_tables_and_figures_stand_on_sets_and_rows_that_exist() -> None:

@@ -11,9 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from worker_thread import WorkerThread
 
 from coterie.benchmark.catalogue import find_figure, find_row, find_table
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.figures import FigureData, figure_jobs, plot_figure
 from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.run_description import topics_as_markdown
@@ -67,7 +68,7 @@ def _traced(store: Store, row: str, dataset: str, silhouettes: list[float | None
 
 def _drawn(spec: FigureSpec, store: Store) -> Figure:
     figure = Figure()
-    spec.draw(FigureData(store, spec.rows, spec.sets), figure)
+    spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     return figure
 
 
@@ -169,13 +170,13 @@ def test_scores_over_the_number_of_topics(tmp_path: Path) -> None:
 def test_a_figure_becomes_a_file(spec: FigureSpec, tmp_path: Path) -> None:
     store = Store(tmp_path / "results")
     with pytest.raises(InputError, match=f"--figure {spec.name}"):
-        draw_figure(spec, store, tmp_path / "none.svg")
+        plot_figure(spec, store, tmp_path / "none.svg")
     for row in spec.rows:
         for dataset in spec.sets:
             _traced(store, row, dataset, [0.1, 0.2])
     for ending, begins in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
         path = tmp_path / f"{spec.name}{ending}"
-        draw_figure(spec, store, path)
+        plot_figure(spec, store, path)
         assert path.read_bytes().startswith(begins)
     assert spec.title in path.read_text(encoding="utf-8")
 
@@ -192,7 +193,10 @@ def test_a_legend_is_not_wider_than_its_figure(tmp_path: Path) -> None:
 # --- Topics: Table 4 ---
 
 
-def test_a_run_keeps_some_words_of_its_topics(tmp_path: Path, tiny_encoder: Path) -> None:
+def test_a_run_keeps_some_words_of_its_topics(
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     quick = {"training.max_steps": 2, "training.batch_size": 256, "topic_steps": 5, "n_topics": 7}
     with_topics = Job(Row("quick", "Quick", "deccrl", {"encoder": str(tiny_encoder), **quick}), SUPPORT, 0)
     without = Job(Row("plain", "Plain", "tfidf"), SUPPORT, 0)

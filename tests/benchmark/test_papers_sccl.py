@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from coterie.benchmark.catalogue import find_figure, find_row, find_table, published_figures
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.figures import FigureData, figure_jobs, plot_figure
 from coterie.benchmark.matplotlib_plots import COLORS
 from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.rows import PROTOCOL, Row
@@ -151,7 +151,7 @@ def drawn(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[FigureSpec, S
             store.write_trace(job.name, _trace(job.row.name))
         store.write(job.name, {"protocol": PROTOCOL, "source_digest": "a", "scores": scores})
     figure = Figure(layout="constrained")
-    spec.draw(FigureData(store, spec.rows, spec.sets), figure)
+    spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     return spec, store, figure
 
 
@@ -223,7 +223,7 @@ def test_one_augmentation_stands_beside_two(drawn: tuple[FigureSpec, Store, Figu
 def test_a_figure_becomes_a_file(drawn: tuple[FigureSpec, Store, Figure], tmp_path: Path) -> None:
     spec, store, _ = drawn
     for ending in ("png", "svg"):
-        draw_figure(spec, store, tmp_path / "shown" / f"{spec.name}.{ending}")
+        plot_figure(spec, store, tmp_path / "shown" / f"{spec.name}.{ending}")
     assert (tmp_path / "shown" / f"{spec.name}.png").read_bytes().startswith(b"\x89PNG")
     assert spec.title in (tmp_path / "shown" / f"{spec.name}.svg").read_text(encoding="utf-8")
 
@@ -231,4 +231,4 @@ def test_a_figure_becomes_a_file(drawn: tuple[FigureSpec, Store, Figure], tmp_pa
 @pytest.mark.parametrize("name", FIGURES)
 def test_without_runs_there_is_no_figure(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"run --figure {name}"):
-        draw_figure(find_figure(name), Store(tmp_path), tmp_path / "none.svg")
+        plot_figure(find_figure(name), Store(tmp_path), tmp_path / "none.svg")

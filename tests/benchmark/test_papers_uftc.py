@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from coterie import UFTC, TrainingConfig
 from coterie.benchmark.catalogue import find_figure, find_row, find_table
-from coterie.benchmark.figures import FigureData, draw_figure, figure_jobs
+from coterie.benchmark.figures import FigureData, figure_jobs, plot_figure
 from coterie.benchmark.paper_definitions import require_paper_definitions
 from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.sets import Loaded, find_set
@@ -69,7 +69,7 @@ def test_the_maps_are_of_the_start_and_of_the_epochs_after_it(tiny_encoder: Path
     store.write(job.name, {"protocol": PROTOCOL})
 
     figure = Figure(layout="constrained")
-    spec.draw(FigureData(store, spec.rows, spec.sets), figure)
+    spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     joint = [each for each in trace["snapshots"] if each["stage"] == "joint"]
     assert len(joint) == 7
     expected = [trace["snapshots"][0], *joint[:4], joint[-1]]
@@ -79,7 +79,7 @@ def test_the_maps_are_of_the_start_and_of_the_epochs_after_it(tiny_encoder: Path
         assert points.get_array().tolist() == trace["classes"]
     assert [axes.get_title() for axes in figure.axes][1:] == ["epoch 2", "epoch 3", "epoch 4", "epoch 5", "the end"]
     for ending in ("png", "svg"):
-        draw_figure(spec, store, tmp_path / f"maps.{ending}")
+        plot_figure(spec, store, tmp_path / f"maps.{ending}")
     assert (tmp_path / "maps.png").read_bytes().startswith(b"\x89PNG")
     assert "coloured by true class" in (tmp_path / "maps.svg").read_text(encoding="utf-8")
 
@@ -91,4 +91,4 @@ def test_one_seed_is_followed() -> None:
 
 def test_without_runs_there_is_no_figure(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="run --figure uftc-2"):
-        draw_figure(find_figure("uftc-2"), Store(tmp_path), tmp_path / "none.svg")
+        plot_figure(find_figure("uftc-2"), Store(tmp_path), tmp_path / "none.svg")

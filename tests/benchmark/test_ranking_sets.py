@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import topic_texts
+from worker_thread import WorkerThread
 
 import coterie.benchmark.runner as runner
 import coterie.datasets.loading as loading
@@ -80,6 +81,7 @@ def _run(folder: Path, row: Row, data: Loaded, monkeypatch: pytest.MonkeyPatch) 
 
 def test_relevance_cannot_reach_a_fit(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All relevance turned round: other scores, and the same clusters byte for byte."""
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     settings: dict[str, Any] = {"encoder": str(tiny_encoder), "training.batch_size": 45, "max_length": 32}
     row = Row("ranked", "Ranked", "clusterbert", settings)
     data = _made()
@@ -104,6 +106,7 @@ def test_relevance_cannot_reach_a_fit(tmp_path: Path, tiny_encoder: Path, monkey
 def test_a_method_without_training_says_that_it_has_nothing_to_rank(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     _, told, _ = _run(tmp_path, Row("still", "Still", "tfidf"), _made(), monkeypatch)
     assert "this method keeps none" in told[0].error
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from conftest import topic_texts
 from threadpoolctl import threadpool_limits
+from worker_thread import WorkerThread
 
 import coterie.benchmark.reclustering as reclustering
 import coterie.clustering.agglomerative as agglomerative
@@ -108,7 +109,8 @@ def test_what_cannot_be_had_is_noted_and_the_others_come_back(monkeypatch: pytes
     assert "pip install 'coterie[umap]'" in found.notes[0] and "50 texts" in found.notes[1]
 
 
-def test_a_run_keeps_and_scores_them(tmp_path: Path) -> None:
+def test_a_run_keeps_and_scores_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     support = find_set("support")
     row = Row("twice", "Twice", "tfidf", {"max_features": 200}, reclustered=("kmeans", "average"))
     job, store = Job(row, support, 0), Store(tmp_path)

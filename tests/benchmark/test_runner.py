@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from worker_thread import WorkerThread
 
 import coterie.benchmark.runner as runner
 from coterie.benchmark.rows import PROTOCOL, Row
@@ -125,7 +126,8 @@ def test_a_fitting_process_is_told_texts_alone(tmp_path: Path, monkeypatch: pyte
     assert told[0]["content"] == {"texts": list(load_set(SUPPORT).texts), "held_out": []}
 
 
-def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     store, told, left = _run(tmp_path, Job(BROKEN, SUPPORT, 0), Job(QUICK, SUPPORT, 0))
     assert [outcome.record is None for outcome in told] == [True, False]
     assert "max_features" in told[0].error
@@ -151,21 +153,42 @@ def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: p
     assert store.names() == [Job(QUICK, SUPPORT, 1).name]
 
 
-# A fitting process that lacks memory while another one is at work: it is told by a file that the other one makes.
+# A fitting process that lacks memory while another one is busy. They wait for each other by files, so that the first
+# two runs are in progress at once however slow the machine is: seed 0 ends once the runner has ended the process whose
+# run of seed 1 failed.
 CROWDED = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
-from coterie.benchmark import worker
-inside = Path(sys.argv[1])
+import numpy as np
+from coterie.benchmark.partitions import write_partitions
+inside, texts = Path(sys.argv[1]), int(sys.argv[2])
+failed = inside / "failed"
+def wait_for(path):
+    while not path.exists():
+        time.sleep(0.01)
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 for line in sys.stdin:
     job = json.loads(line)
-    mine = inside / str(job["seed"])
+    mine = inside / f"seed-{job['seed']}"
     mine.touch()
-    time.sleep(1)
-    crowded = len(list(inside.iterdir())) > 1 and job["seed"] > 0
-    answer = {"error": "OutOfMemoryError: CUDA out of memory. Tried"} if crowded else worker.fitted(job)
-    if not crowded:
-        time.sleep(2)
+    if job["seed"] == 0:
+        wait_for(failed)
+        while is_alive(int(failed.read_text())):
+            time.sleep(0.01)
+    elif not failed.exists():
+        wait_for(inside / "seed-0")
+    if job["seed"] > 0 and len(list(inside.glob("seed-*"))) > 1:
+        (inside / "failing").write_text(str(os.getpid()))
+        os.replace(inside / "failing", failed)
+        answer = {"error": "OutOfMemoryError: CUDA out of memory. Tried"}
+    else:
+        write_partitions(Path(job["assignments"]), {"final": np.arange(texts) % job["n_clusters"]})
+        answer = {"traced": [], "seconds": {"fit": 1.0}}
     mine.unlink()
     print(json.dumps(answer), flush=True)
 """
@@ -178,7 +201,7 @@ def test_a_run_that_lacked_memory_is_run_again_beside_fewer(tmp_path: Path, monk
 
     def process(at_once: int) -> subprocess.Popen[str]:
         started.append(at_once)
-        command = [sys.executable, "-c", CROWDED, str(inside)]
+        command = [sys.executable, "-c", CROWDED, str(inside), str(len(load_set(SUPPORT).texts))]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     monkeypatch.setattr(runner, "_new_process", process)
@@ -236,8 +259,11 @@ def test_runs_at_once_share_the_cores(tmp_path: Path, monkeypatch: pytest.Monkey
     assert store.read(Job(QUICK, SUPPORT, 0).name)["machine"]["cores"] == 1
 
 
-def test_a_trained_method_is_scored_at_its_start_and_its_end(tmp_path: Path, tiny_encoder: Path) -> None:
+def test_a_trained_method_is_scored_at_its_start_and_its_end(
+    tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And at the best epoch by label, apart from the others."""
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     settings = {"encoder": str(tiny_encoder), "training.max_steps": 6, "training.batch_size": 256}
     job = Job(Row("trained", "Trained", "sccl", settings), SUPPORT, 0)
     store, told, _ = _run(tmp_path, job)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from worker_thread import WorkerThread
 
 from coterie.benchmark.rows import Row
 from coterie.benchmark.runner import run_jobs
@@ -24,7 +25,7 @@ def test_a_set_is_all_rows_with_a_label() -> None:
 
 
 def test_the_same_rows_are_drawn_every_time() -> None:
-    some = replace(SUPPORT, drawn=100)
+    some = replace(SUPPORT, sample_size=100)
     first, second = load_set(some), load_set(some)
     assert first == second
     assert len(first.texts) == 100
@@ -60,7 +61,8 @@ def test_what_is_held_out_is_not_fitted_on() -> None:
     assert sorted([*data.texts, *data.held_out]) == sorted(whole.texts)
 
 
-def test_what_is_held_out_is_assigned_and_scored_apart(tmp_path: Path) -> None:
+def test_what_is_held_out_is_assigned_and_scored_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     chosen = BenchmarkSet("support-apart", dataset="support", held_out=0.2)
     job = Job(Row("quick", "Quick", "tfidf"), chosen, 0)
     store = Store(tmp_path)

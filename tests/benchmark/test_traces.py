@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from worker_thread import WorkerThread
 
+import coterie.benchmark.runner as runner
 from coterie.benchmark.rows import Row
 from coterie.benchmark.runner import run_jobs
 from coterie.benchmark.sets import Loaded, find_set, load_set
@@ -85,9 +88,14 @@ def test_one_cluster_has_no_silhouette() -> None:
     assert found["silhouette_classes"] is not None
 
 
-def test_a_run_with_a_trace(tmp_path: Path, tiny_encoder: Path) -> None:
-    """It counts as there only with its trace; the arrays on the way are not kept."""
-    settings = {"encoder": str(tiny_encoder), "training.max_steps": 6, "training.batch_size": 256}
+def test_a_run_with_a_trace(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run counts as stored only with its trace; the arrays it is computed from are removed."""
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
+    whole = load_set(find_set("support"))
+    # A map of more texts would take most of the time.
+    data = replace(whole, texts=whole.texts[:200], labels=whole.labels[:200])
+    monkeypatch.setattr(runner, "load_set", lambda _: data)
+    settings = {"encoder": str(tiny_encoder), "training.max_steps": 6, "training.batch_size": 64}
     job = Job(Row("trained", "Trained", "sccl", settings), find_set("support"), 0, trace=True)
     store = Store(tmp_path)
     told: list[Any] = []
@@ -98,14 +106,15 @@ def test_a_run_with_a_trace(tmp_path: Path, tiny_encoder: Path) -> None:
     assert len(trace["snapshots"]) == len(record["snapshots"]) == 3  # the start and two epochs
     assert len(record["curve"]) == 3
     assert record["curve"][0]["accuracy"] == pytest.approx(record["scores"]["frozen"]["accuracy"], abs=0.001)
-    assert len(load_set(job.dataset).texts) < SAMPLE  # so that the trace is of all texts
+    assert len(data.texts) < SAMPLE  # so that the trace is of all texts
     assert trace["snapshots"][-1]["accuracy"] == pytest.approx(record["curve"][-1]["accuracy"], abs=0.001)
     assert not list(tmp_path.rglob("*.trace.safetensors"))
     store.trace_file(job.name).unlink()
     assert not store.has(job) and store.has(Job(job.row, job.dataset, 0))
 
 
-def test_nothing_moves_where_nothing_is_trained(tmp_path: Path) -> None:
+def test_nothing_moves_where_nothing_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     job = Job(Row("words", "Words", "bow", {"max_features": 50}), find_set("support"), 0, trace=True)
     run_jobs([job], Store(tmp_path), device="cpu")
     assert Store(tmp_path).has(job) and not Store(tmp_path).trace_file(job.name).is_file()

@@ -18,7 +18,7 @@ def test_topics_are_printed_by_a_command(tmp_path: Path) -> None:
     assert "run --methods deccrl --datasets stackoverflow --seeds 0" in refusal(*command)
     name = Job(find_row("deccrl"), find_set("stackoverflow"), 0).name
     store.write(name, {"protocol": PROTOCOL})
-    assert "topics were not kept" in refusal(*command)
+    assert "topics were not stored" in refusal(*command)
     topics = [
         {"cluster": 0, "texts": 1034, "topics": ["mac, osx, terminal, command", "file, set, create, window"]},
         {"cluster": 1, "texts": 998, "topics": ["excel, cell, worksheet, data", "file, xml, table, list"]},

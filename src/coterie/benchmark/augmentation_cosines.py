@@ -1,4 +1,4 @@
-"""How near augmented texts lie to their originals before any training: SCCL's Figure 5."""
+"""How similar augmented texts are to their originals before any training: SCCL's Figure 5."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
 
-# Of the cosine, from -1 to 1.
+# Bins of the cosine, from -1 to 1: the resolution of the figure.
 BINS = 40
 
 
 def augmented_cosines(model: ClusteringMethod, corpus: Corpus) -> list[int]:
-    """How many of a sample of texts have which cosine to their first view, by the encoder as it comes.
+    """Count texts of a sample by the cosine to their first augmented view, with the pretrained encoder unchanged.
 
-    Nothing for methods without such views, and where a language model makes them, which takes too long.
+    Return an empty list for methods without augmented views, and where a language model makes them, which takes too
+    long.
     """
     import numpy as np
 

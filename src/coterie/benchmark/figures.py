@@ -1,6 +1,6 @@
-"""Figures of what was measured, a command each: ``coterie benchmark figure sccl-3 -f ablation.svg``.
+"""Figures of measured results: ``coterie benchmark figure sccl-3 -f ablation.svg``.
 
-They are drawn from the results alone; ``coterie benchmark run --figure sccl-3`` makes the runs they stand on.
+They are plotted from stored runs alone; ``coterie benchmark run --figure sccl-3`` makes the runs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from coterie.benchmark.store import Job, Store
 from coterie.errors import InputError, require_extra
 from coterie.methods.registry import find_method
 
-# Seeds of a run whose embeddings are followed: a map shows one.
+# Seeds of runs with a trace: a map shows a single run.
 TRACED_SEEDS = (0,)
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """What a figure may look at."""
+    """The runs of some rows on some data sets, as figures read them."""
 
     store: Store
     rows: tuple[str, ...]
@@ -37,19 +37,19 @@ class FigureData:
         return self.store.records()
 
     def runs(self, row: str, dataset: str) -> list[dict[str, Any]]:
-        """The records of a row on a set, seed by seed."""
+        """Return the records of a row on a data set, seed by seed."""
         return existing_runs(find_row(row), dataset, self._records)
 
     def scores(self, row: str, dataset: str, measure: str, answer: str = FINAL) -> list[float]:
-        """Of all seeds that are there."""
+        """Return a measure of a partition, of all seeds that were run."""
         return list(values_of(self.runs(row, dataset), answer, measure))
 
     def mean(self, row: str, dataset: str, measure: str, answer: str = FINAL) -> float | None:
-        found = self.scores(row, dataset, measure, answer)
-        return statistics.mean(found) if found else None
+        values = self.scores(row, dataset, measure, answer)
+        return statistics.mean(values) if values else None
 
     def seconds_alone(self, row: str, dataset: str) -> list[float]:
-        """Of fits on a GPU, or of methods that need none, that had the machine to themselves, with any seed."""
+        """Return the seconds of fits that had the machine to themselves, on a GPU unless the method needs none."""
         wanted = Job(find_row(row), find_set(dataset), 0).settings
         return [
             run["seconds"]["fit"]
@@ -60,7 +60,7 @@ class FigureData:
         ]
 
     def trace(self, row: str, dataset: str) -> dict[str, Any] | None:
-        """Of the first seed that has one (see :mod:`coterie.benchmark.traces`)."""
+        """Return the trace of the first seed that has one (see :mod:`coterie.benchmark.traces`)."""
         for name in run_names(find_row(row), dataset):
             if self.store.has_trace(name):
                 return self.store.read_trace(name)
@@ -70,32 +70,32 @@ class FigureData:
         return find_row(row).title
 
     def missing(self, row: str) -> str:
-        """Why it is not run, if so."""
+        """Return why a row is not run, if so; else an empty text."""
         return find_row(row).missing
 
 
-def draw_figure(spec: FigureSpec, store: Store, path: Path) -> None:
-    """Draw into ``path``; its ending says in which form."""
+def plot_figure(spec: FigureSpec, store: Store, path: Path) -> None:
+    """Plot a figure into ``path``; the ending decides the format."""
     matplotlib = require_extra("matplotlib", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     data = FigureData(store, spec.rows, spec.sets)
-    there = data.trace if spec.traced else data.runs
-    if not any(there(row, dataset) for row in spec.rows for dataset in spec.sets):
+    read = data.trace if spec.traced else data.runs
+    if not any(read(row, dataset) for row in spec.rows for dataset in spec.sets):
         raise InputError(f"{store.folder} has no run of this figure yet: coterie benchmark run --figure {spec.name}")
     # The same data give the same file.
     with matplotlib.rc_context({"svg.hashsalt": spec.name, "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
-        spec.draw(data, figure)
+        spec.plot(data, figure)
         figure.suptitle(spec.title, fontsize=11)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def figure_jobs(spec: FigureSpec, seeds: Sequence[int]) -> list[Job]:
-    """The runs a figure stands on; traces are taken of the first seed alone."""
+    """Return the runs that a figure needs; only the first seed has a trace."""
     rows = [find_row(name) for name in spec.rows]
     wanted = [(seed, row) for seed in seeds for row in rows if row.runs_here and row.has_seed(seed)]
     return [

@@ -1,4 +1,4 @@
-"""The kinds of pictures the figures are made of, drawn by matplotlib (``pip install 'coterie[plot]'``)."""
+"""The kinds of plots that figures consist of, by matplotlib (``pip install 'coterie[plot]'``)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from coterie.benchmark.figures import FigureData
 
-# Told apart by eyes that see few colours, and in print by their markers.
+# Distinguishable with colour blindness; in print, the markers distinguish them.
 COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222")
 MARKERS = "osD^vP*X"
-# The set whose runs are timed.
+# The data set whose runs are timed.
 COST_SET = "stackoverflow"
 
 
 def bars(data: FigureData, figure: Figure, measure: str | Sequence[str] = "accuracy", answer: str = "final") -> None:
-    """A group of bars a set, a bar a row, with the deviation between seeds; a panel a measure."""
+    """Plot a panel per measure, with a bar per data set and row and its standard deviation over seeds."""
     measures = (measure,) if isinstance(measure, str) else measure
     figure.set_size_inches(1.2 + 1.2 * len(data.sets), 1.0 + 2.4 * len(measures))
     panels = figure.subplots(len(measures), squeeze=False, sharex=True)[:, 0]
@@ -44,14 +44,14 @@ def _bars_of(data: FigureData, axes: Axes, measure: str, answer: str) -> None:
     width = 0.8 / len(data.rows)
     for place, row in enumerate(data.rows):
         found = [data.scores(row, name, measure, answer) for name in data.sets]
-        there = [(at, values) for at, values in enumerate(found) if values]
-        if not there:
+        measured = [(at, values) for at, values in enumerate(found) if values]
+        if not measured:
             continue
         axes.bar(
-            [at + (place - (len(data.rows) - 1) / 2) * width for at, _ in there],
-            [statistics.mean(values) for _, values in there],
+            [at + (place - (len(data.rows) - 1) / 2) * width for at, _ in measured],
+            [statistics.mean(values) for _, values in measured],
             width,
-            yerr=[_deviation(values) for _, values in there],
+            yerr=[_deviation(values) for _, values in measured],
             color=COLORS[place % len(COLORS)],
             label=data.title(row),
             error_kw={"elinewidth": 0.8},
@@ -68,9 +68,9 @@ def over_setting(
     *,
     logarithmic: Sequence[str] = (),
 ) -> None:
-    """A panel a setting and measure, a line a set: how a score changes with the setting.
+    """Plot how a score changes with a setting: a panel per setting and measure, a line per data set.
 
-    ``panels`` name a setting and give the value that each row stands for.
+    ``panels`` has, by the name of a setting, its value in each row.
     """
     figure.set_size_inches(1 + 2.6 * len(panels), 0.6 + 2.4 * len(measures))
     grid = figure.subplots(len(measures), len(panels), squeeze=False)
@@ -92,21 +92,21 @@ def over_setting(
 def over_shared_setting(
     data: FigureData, figure: Figure, setting: str, lines: Mapping[str, Mapping[str, float]], measure: str = "accuracy"
 ) -> None:
-    """A panel a set: how a score changes with a setting that several kinds of rows have, with the deviation between
-    seeds.
+    """Plot how a score changes with a setting of several kinds of rows: a panel per data set, a line per kind.
 
-    ``lines`` name a kind and give the value that each of its rows stands for.
+    ``lines`` has, by the name of a kind, the value of the setting in each of its rows. Bars are standard deviations
+    over seeds.
     """
     figure.set_size_inches(1 + 2.6 * len(data.sets), 3.4)
     panels = figure.subplots(1, len(data.sets), squeeze=False)[0]
     for place, (words, values) in enumerate(lines.items()):
-        there = any(data.scores(row, name, measure) for row in values for name in data.sets)
+        measured = any(data.scores(row, name, measure) for row in values for name in data.sets)
         for axes, name in zip(panels, data.sets, strict=True):
             found = [(x, data.scores(row, name, measure)) for row, x in values.items()]
             points = sorted((x, statistics.mean(scores), _deviation(scores)) for x, scores in found if scores)
             x, y, deviations = zip(*points, strict=True) if points else ((), (), ())
             axes.errorbar(
-                x, y, deviations, **style(place), elinewidth=0.8, label=words if there else f"{words} (not run)"
+                x, y, deviations, **style(place), elinewidth=0.8, label=words if measured else f"{words} (not run)"
             )
     for axes, name in zip(panels, data.sets, strict=True):
         axes.set_title(find_set(name).title, fontsize=9)
@@ -125,10 +125,10 @@ def curves(
     *,
     dashed: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """A panel a set and measure, a line a row: what happened while it was trained, from the traces.
+    """Plot measures during training, from the traces: a panel per data set and measure, a line per row.
 
-    ``measures`` are those of a trace, with the words for the axis; ``dashed`` gives a measure another one to stand in
-    its panel. The ends of stages are dotted lines.
+    ``measures`` has, by the name of a measure of a trace, the label of its axis; ``dashed`` names a second measure for
+    the panel of the first. The ends of stages are dotted lines.
     """
     figure.set_size_inches(1 + 2.6 * len(data.sets), 0.6 + 2.2 * len(measures))
     grid = figure.subplots(len(measures), len(data.sets), squeeze=False)
@@ -137,7 +137,7 @@ def curves(
             trace = data.trace(row, name)
             snapshots: list[dict[str, Any]] = trace["snapshots"] if trace else []
             for line, measure in enumerate(measures):
-                # Epochs are counted on over the stages; a long run's trace leaves some out.
+                # Epochs are numbered across stages; the trace of a long run omits some.
                 points = [(each["epoch"], each[measure]) for each in snapshots if each[measure] is not None]
                 grid[line][column].plot(*_columns(points), **style(place), label=data.title(row))
                 other = dashed.get(measure, "")
@@ -160,16 +160,17 @@ def curves(
 
 
 def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], columns: int = 4) -> None:
-    """A panel a set and measure, ``columns`` side by side, and a line a row, epoch by epoch.
+    """Plot measures by epoch: a panel per data set and measure, ``columns`` side by side, and a line per row.
 
-    ``measures`` come with the words for the axis. Accuracy and NMI are of k-means on the embeddings of all texts: the
-    mean of the seeds, with a band of their deviation. All others are of the traces, which have one seed.
+    ``measures`` has the label of the axis by the name of the measure. Accuracy and NMI are of k-means on the
+    embeddings of all texts: the mean over seeds, with a band of the standard deviation. All others are of the traces,
+    which have one seed.
     """
     panels = [(name, measure) for name in data.sets for measure in measures]
     columns = min(columns, len(panels))
     lines = math.ceil(len(panels) / columns)
     figure.set_size_inches(1 + 2.6 * columns, 1 + 2.2 * lines)
-    # Panels of one measure can be compared with each other.
+    # Panels of one measure share an axis, for comparison.
     grid = figure.subplots(lines, columns, squeeze=False, sharey=len(measures) == 1)
     for spare in list(grid.flat)[len(panels) :]:
         spare.axis("off")
@@ -192,10 +193,10 @@ def epoch_curves(data: FigureData, figure: Figure, measures: Mapping[str, str], 
 
 
 def maps(data: FigureData, figure: Figure, picks: Sequence[tuple[str, str, int | str]], columns: int = 3) -> None:
-    """Maps of the same texts side by side, coloured by their true class.
+    """Plot maps of the same texts side by side, coloured by their true class.
 
-    A pick is a row, the words above its panel, and which of the mapped snapshots: the last of the stage called so, or
-    a place in their order (0 the start, -1 the end).
+    A pick is a row, the title of its panel, and a snapshot with a map: the last of the stage called so, or a position
+    among them (0 the start, -1 the end).
     """
     lines = math.ceil(len(picks) / columns)
     figure.set_size_inches(0.4 + 3.1 * min(columns, len(picks)), 0.6 + 3.1 * lines)
@@ -217,10 +218,10 @@ def maps(data: FigureData, figure: Figure, picks: Sequence[tuple[str, str, int |
 
 
 def quality_against_cost(data: FigureData, figure: Figure) -> None:
-    """Mean accuracy over the sets against the seconds of a fit on one of them, on a logarithmic scale.
+    """Plot mean accuracy over the data sets against the seconds of a fit on one of them, on a logarithmic scale.
 
-    Seconds are of runs that had the machine to themselves, such as ``coterie benchmark run --datasets stackoverflow
-    --seeds 5``.
+    Only runs that had the machine to themselves are timed: ``coterie benchmark run --datasets stackoverflow --seeds
+    5``.
     """
     figure.set_size_inches(6.4, 4.2)
     axes = figure.subplots()
@@ -243,9 +244,9 @@ def quality_against_cost(data: FigureData, figure: Figure) -> None:
 
 
 def _epochs(data: FigureData, row: str, dataset: str, measure: str) -> list[tuple[int, list[float]]]:
-    """The epochs, and the values of all seeds there; a run that stopped early stays where it ended."""
+    """Return the epochs with the values of all seeds; a run that stopped early keeps its last value."""
     if measure in ("accuracy", "nmi"):
-        # One a snapshot, which are taken at the start and after every epoch. Results of older code have none.
+        # One entry per snapshot: at the start and after every epoch. Results of older code have none.
         curves = [[each[measure] for each in run.get("curve", [])] for run in data.runs(row, dataset)]
         longest = max(map(len, curves), default=0)
         return [(at, [curve[min(at, len(curve) - 1)] for curve in curves if curve]) for at in range(longest)]
@@ -279,7 +280,7 @@ def _deviation(values: Sequence[float]) -> float:
 
 def legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
     handles, words = axes.get_legend_handles_labels()
-    # In inches, of letters of this size; a legend wider than the figure would be cut off.
+    # Inches of an entry at this font size; a legend wider than the figure would be cut off.
     widest = 0.6 + 0.065 * max(map(len, words), default=0)
     columns = max(1, min(columns, len(words), int(figure.get_figwidth() / widest)))
     figure.legend(handles, words, frameon=False, fontsize=8, ncols=columns, loc="outside lower center")

@@ -1,7 +1,7 @@
 """What the papers print: every figure of their tables of results, with its place and what to know about it.
 
 ``benchmarks/papers/published.toml`` has the figures. They are of other encoders than the benchmark's, and some of other
-texts (the remarks say which): they are printed beside measured figures, never among them.
+texts (the remarks mention it): they are printed beside measured figures, never among them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_FIGURE = ("-", "?")
 
 @dataclass(frozen=True)
 class Published:
-    """One figure of one table.
+    """One figure of one published table.
 
     Attributes
     ----------
@@ -33,19 +33,19 @@ class Published:
     backbone:
         The encoder or word vectors behind it; empty for counts of words.
     dataset:
-        The data set by its name here; ``remark`` says where the paper's texts are others.
+        The data set by its name here; ``remark`` mentions where the paper has other texts.
     method:
         A name of the registry where the method has one; ``aecl/no_ic`` is a variant, ``sccl+umap+idec`` another
         clustering of the method's vectors.
     metric:
-        ``accuracy``, ``nmi`` or ``purity``, in percent, or ``cosine``. NMI is as the paper defines it: where it says
-        the geometric mean, so does ``remark``.
+        ``accuracy``, ``nmi`` or ``purity``, in percent, or ``cosine``. NMI is as the paper defines it; ``remark``
+        mentions the geometric mean.
     value, deviation:
         As printed; ``deviation`` is ``None`` where there is none.
     remark:
         What to know before comparing.
     doubtful:
-        Whether the value is hardly right: it stands in two columns, or two values look exchanged.
+        Whether the value is probably wrong: it is printed in two columns, or two values look exchanged.
     """
 
     paper: str
@@ -67,6 +67,7 @@ def read_published(file: Path) -> tuple[Published, ...]:
 
 
 def _figures(table: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[Published]:
+    """Yield the figures of a row of a table."""
     place = f"table {table['table']} of {table['paper']}, row {row['method']}"
     columns, values = table["columns"], row["values"]
     deviations = row.get("deviations", [None] * len(values))

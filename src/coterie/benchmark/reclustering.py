@@ -1,4 +1,4 @@
-"""Other clusterings of what a fitted method makes of its texts: ClusterBERT's Table 3."""
+"""Other clusterings of the embeddings of a fitted method: ClusterBERT's Table 3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from coterie.text.corpus import Corpus
 
-# In tables, after the title of the row.
+# Printed in tables after the title of the row.
 TITLES = {
     "kmeans": "k-means",
     "ward": "Ward",
@@ -25,14 +25,19 @@ TITLES = {
     "idec": "IDEC",
     "umap-idec": "UMAP + IDEC",
 }
-# The paper's IDEC and UMAP have one dimension more than there are clusters.
+# Sizes of IDEC's layers. The last, as UMAP's dimension, is the number of clusters plus one, as in the paper.
 LAYERS = "500-500-2000-{}"
-IDEC_EPOCHS, IDEC_BATCH, IDEC_RATE = 150, 256, 1e-4
+# As in the paper.
+IDEC_EPOCHS = 150
+# Texts per batch, as in the paper.
+IDEC_BATCH = 256
+# Learning rate, as in the paper.
+IDEC_RATE = 1e-4
 
 
 @dataclass(frozen=True)
 class Reclustered:
-    """Labels of all rows and seconds by the name of the answer (``on_umap``), and what was left out and why."""
+    """Labels of all rows and seconds by the name of the partition (``on_umap``), and notes on what was left out."""
 
     partitions: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -44,8 +49,7 @@ def recluster(
 ) -> Reclustered:
     """Cluster the vectors of the rows, dense or sparse, by each of ``names``.
 
-    One that cannot be had here, for want of a package or because the set is too large for it, is noted and left out:
-    the others are worth keeping.
+    One that lacks its package, or for which the data set is too large, is left out with a note.
     """
     found = Reclustered()
     clusterings = _Clusterings(corpus, vectors, n_clusters, {"device": device, "random_state": seed})
@@ -61,7 +65,7 @@ def recluster(
 
 
 class _Clusterings:
-    """Clusterings of the same vectors, which UMAP makes smaller once for all that ask for it."""
+    """Clusterings of the same vectors; UMAP runs once for all that need it."""
 
     def __init__(self, corpus: Corpus, vectors: Any, n_clusters: int, common: dict[str, Any]) -> None:
         from scipy.sparse import issparse
@@ -94,7 +98,7 @@ class _Clusterings:
 
         if self._small is None:
             distinct = vectors_by_text(self._vectors, self._corpus)
-            # UMAP takes all cores for the process, and IDEC after it would fight other runs for them.
+            # UMAP sets the process to use all cores, and IDEC after it would compete with other runs for them.
             with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
                 small = umap_reduced(distinct, self._n_clusters + 1, self._common["random_state"])
             self._small = self._corpus.expand(small, 0.0)

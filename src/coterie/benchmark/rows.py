@@ -11,9 +11,9 @@ from typing import Any
 from coterie.benchmark.sets import BenchmarkSet
 from coterie.methods.registry import find_method
 
-# Results of different protocols are never mixed. Raise it when anything that all runs share changes.
+# Results of different protocols are never mixed. Increase it when anything that all runs share changes.
 PROTOCOL = 1
-# What all methods share, where they have such a setting. Snapshots are for the oracle column alone.
+# Settings of all methods that have such a parameter. Snapshots are for the oracle column alone.
 COMMON: Mapping[str, Any] = MappingProxyType(
     {"augmentation": "word_deletion", "augmentation_ratio": 0.2, "training.snapshot_every": 1}
 )
@@ -30,20 +30,19 @@ class Row:
     Attributes
     ----------
     name, title:
-        In file names and commands, and in tables.
+        ``name`` is used in file names and commands, ``title`` in tables.
     method, settings:
         As ``coterie fit --method … --set …`` takes them.
     published:
-        What the papers call it (see :mod:`coterie.benchmark.published`).
+        Its name among published figures (see :mod:`coterie.benchmark.published`).
     missing:
-        Why it is not run with the others, if so: weights that may not be at hand. By its name it is run all the same.
+        Why it is not run with the others, if so: its weights may be unavailable. By its name it is run all the same.
     requires:
-        A module that is an extra of the package, where these settings need one beside what the method needs.
-    chance:
-        Whether the seed plays a part; without one, a single run is all there is to see.
+        A module of an optional dependency that these settings need in addition to those of the method.
+    uses_seed:
+        Whether runs with other seeds differ; if not, there is a single run.
     reclustered:
-        Clusterings that are tried on what ``transform`` gives after the fit (see
-        :mod:`coterie.benchmark.reclustering`).
+        Other clusterings of the embeddings after the fit (see :mod:`coterie.benchmark.reclustering`).
     """
 
     name: str
@@ -53,21 +52,21 @@ class Row:
     published: str = ""
     missing: str = ""
     requires: str = ""
-    chance: bool = True
+    uses_seed: bool = True
     reclustered: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """That a full table has of this row."""
-        return SEEDS if self.chance else SEEDS[:1]
+        """The seeds that a complete table has of this row."""
+        return SEEDS if self.uses_seed else SEEDS[:1]
 
     def has_seed(self, seed: int) -> bool:
-        """Whether a run with this seed could differ from the others."""
-        return self.chance or seed in self.seeds
+        """Return whether a run with this seed can differ from the others."""
+        return self.uses_seed or seed in self.seeds
 
     @property
     def installed(self) -> bool:
-        """Whether the packages it needs are there."""
+        """Whether the packages that it needs are installed."""
         here = not self.requires or importlib.util.find_spec(self.requires) is not None
         return here and find_method(self.method).available
 
@@ -85,7 +84,7 @@ class Row:
 
 
 def _on(name: str, title: str, method: str) -> tuple[Row, Row]:
-    """A network over vectors, once on TF-IDF and once on the frozen encoder's embeddings."""
+    """Return two rows of a network over vectors: on TF-IDF and on the frozen encoder's embeddings."""
     return (
         Row(f"{name}-tfidf", f"{title} on TF-IDF", method, {"features": "tfidf"}, published=name),
         Row(f"{name}-embedding", f"{title} on embeddings", method, {"features": "embedding"}, published=name),
@@ -98,8 +97,8 @@ ROWS: tuple[Row, ...] = (
     Row("tfidf-2000", "TF-IDF (2,000, stop words out) + k-means", "tfidf", TFIDF_2000, published="tfidf_2000"),
     Row("frozen-kmeans", "frozen encoder + k-means", "frozen", published="frozen"),
     Row("frozen-cls", "frozen encoder, CLS + k-means", "frozen", {"pooling": "cls"}),
-    Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}, chance=False),
-    Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}, chance=False),
+    Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}, uses_seed=False),
+    Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}, uses_seed=False),
     Row("umap-kmeans", "frozen encoder + UMAP + k-means", "frozen", {"clusterer": "umap"}, requires="umap"),
     Row("frozen-chosen", "frozen encoder + the clustering chosen without labels", "frozen", {"clusterer": "chosen"}),
     Row("sif", "SIF + k-means", "sif", published="sif"),
@@ -108,7 +107,7 @@ ROWS: tuple[Row, ...] = (
     *_on("idec", "IDEC", "idec"),
     *_on("dcn", "DCN", "dcn"),
     Row("self-train", "Self-Train", "self_train", published="self_train"),
-    Row("hac-sd", "HAC-SD", "hac_sd", {"iterative_classification": False}, published="hac_sd", chance=False),
+    Row("hac-sd", "HAC-SD", "hac_sd", {"iterative_classification": False}, published="hac_sd", uses_seed=False),
     Row("hac-sd-ic", "HAC-SD + iterative classification", "hac_sd", published="hac_sd_ic"),
     Row("hac-sd-ward-ic", "HAC-SD with Ward + iterative classification", "hac_sd", {"linkage": "ward"}),
     Row("stcc", "STCC", "stcc", published="stcc", requires="gensim"),

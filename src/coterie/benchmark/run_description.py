@@ -9,9 +9,9 @@ from coterie.benchmark.sets import find_set
 from coterie.benchmark.store import Job, Store
 from coterie.errors import InputError
 
-# Numbers of a partition, in the order they are printed; a ranking set has others.
+# Measures in the order in which they are printed; a ranking set has the last two alone.
 MEASURES = ("accuracy", "nmi", "ari", "purity", "clusters", "map", "mrr")
-# Characters of the column of names.
+# Width of the column of names, in characters.
 WIDTH = 16
 
 
@@ -30,7 +30,7 @@ def find_runs(store: Store, row: str, dataset: str, seed: int) -> list[str]:
 
 
 def _nothing_found(store: Store, records: dict[str, dict[str, Any]], row: str, dataset: str, seed: int) -> str:
-    """Say which of the three names has no run."""
+    """Return a message about which of row, data set and seed has no run."""
     rows = sorted({each["row"] for each in records.values()})
     sets = sorted({each["dataset"] for each in records.values() if each["row"] == row})
     seeds = sorted({each["seed"] for each in records.values() if (each["row"], each["dataset"]) == (row, dataset)})
@@ -63,21 +63,21 @@ def run_as_text(store: Store, name: str) -> str:
     found.append("  scores, in percent")
     for partition, scores in record["scores"].items():
         if scores is not None:
-            told = ", ".join(f"{measure} {scores[measure]:.4g}" for measure in MEASURES if measure in scores)
-            found.append(f"    {partition:{WIDTH - 2}s}{told}")
+            printed = ", ".join(f"{measure} {scores[measure]:.4g}" for measure in MEASURES if measure in scores)
+            found.append(f"    {partition:{WIDTH - 2}s}{printed}")
     found += ["  notes", *(f"    {note}" for note in record["notes"])] if record.get("notes") else []
     return "\n".join(found) + "\n"
 
 
 def topics_as_markdown(job: Job, store: Store) -> str:
-    """A line a cluster, the largest first; a column a topic, the most common first."""
+    """Return a Markdown table with a line per cluster and a column per topic, the largest and most common first."""
     again = f"coterie benchmark run --methods {job.row.name} --datasets {job.dataset.name} --seeds {job.seed}"
     if not store.has_run(job.name):
         raise InputError(f"{store.folder} has no such run yet: {again}")
     clusters = store.read(job.name).get("topics")
     if clusters is None:
         raise InputError(
-            f"{job.name} was run when topics were not kept yet; run it into another folder: {again} --out again"
+            f"{job.name} was run when topics were not stored yet; run it into another folder: {again} --out again"
         )
     if not clusters:
         raise InputError(f"{job.row.title} learns no topics")

@@ -1,4 +1,4 @@
-"""Runs jobs in processes that see texts alone, scores what they saved, and keeps one JSON a run."""
+"""Run jobs in processes that are given texts alone, score what they saved, and write one JSON file per run."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ from coterie.benchmark.traces import ranking_scores, trace_of
 from coterie.encoders.device import usable_cores
 from coterie.methods.registry import find_method
 
-# Where nothing is known of a row: so many seconds, and so many a thousand texts.
-UNKNOWN_SECONDS, UNKNOWN_A_THOUSAND = 20.0, 3.0
-# As torch says it.
+# Expected seconds of the first run of a row, whatever the number of texts: to start a process and load a model.
+UNKNOWN_SECONDS = 20.0
+# Expected seconds per thousand texts of the first run of a row.
+UNKNOWN_SECONDS_PER_THOUSAND = 3.0
+# Part of torch's error message, in lower case.
 OUT_OF_MEMORY = "out of memory"
-# A run may take so much longer than the longest like it.
+# Factor by which a run may take longer than the longest one like it.
 MARGIN = 1.3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its record, or the error."""
+    """The result of a job: its record, or the error."""
 
     job: Job
     record: dict[str, Any] | None
@@ -46,7 +48,7 @@ class Outcome:
 
     @property
     def description(self) -> str:
-        """What became of it, in a line."""
+        """The result in a line."""
         where = f"{self.job.row.name:18s} {self.job.dataset.name:16s} seed {self.job.seed}"
         if self.record is None:
             return f"{where}  FAILED: {self.error}"
@@ -59,7 +61,7 @@ class Outcome:
 
 @dataclass
 class _Worker:
-    """A fitting process, and what it is busy with."""
+    """A fitting process and the job it works on."""
 
     process: subprocess.Popen[str]
     job: Job
@@ -106,11 +108,19 @@ def run_jobs(
     time_budget: float | None = None,
     on_outcome: Callable[[Outcome], object] = lambda _: None,
 ) -> list[Job]:
-    """Run what ``store`` does not have yet; the jobs that were not started for want of time.
+    """Run the jobs that ``store`` has no run of, and return those that were not started for lack of time.
 
-    Where runs at once want more memory of a GPU than it has, the one that failed is put at the end, and fewer run at
-    once from then on. A killed process loses the runs in flight and nothing else; started again, it goes on where it
-    was.
+    Where runs at once need more memory than a GPU has, the one that failed is put at the end of the queue, and fewer
+    run at once from then on. If the process is killed, only the runs in progress are lost.
+
+    Parameters
+    ----------
+    at_once:
+        Number of processes, each with its share of the cores.
+    time_budget:
+        Seconds; a run that is not expected to end within is not started.
+    on_outcome:
+        Called with the result of every job.
     """
     waiting = [job for job in jobs if not store.has(job)]
     with tempfile.TemporaryDirectory(prefix="coterie-benchmark-") as folder:
@@ -139,7 +149,7 @@ class _Runner:
                         self._start(job, idle.pop() if idle else _new_process(self.at_once), busy)
                     else:
                         left.append(job)
-                # With nobody busy there would be nothing to wait for.
+                # With no process busy there would be nothing to wait for.
                 for key, _ in busy.select() if busy.get_map() else []:
                     worker: _Worker = key.data
                     line = worker.answers.readline()
@@ -156,7 +166,7 @@ class _Runner:
         return left
 
     def _fits(self, job: Job) -> bool:
-        """Whether it would end in time, by all that is known by now of runs like it."""
+        """Return whether the job would end in time, by the seconds of earlier runs like it."""
         if self.time_budget is None:
             return True
         expected = expected_seconds(job, len(self._loaded(job).texts), self.store)
@@ -164,7 +174,7 @@ class _Runner:
 
     def _start(self, job: Job, process: subprocess.Popen[str], busy: selectors.BaseSelector) -> None:
         data = self._loaded(job)
-        told = {
+        request = {
             "method": job.row.method,
             "settings": job.settings,
             "n_clusters": data.n_clusters,
@@ -178,15 +188,15 @@ class _Runner:
             "ranks": bool(data.questions),
         }
         assert process.stdin is not None
-        # One that has died meanwhile gives no answer, and is told of there.
+        # A process that has ended gives no answer, which is reported when the answer is read.
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(told) + "\n")
+            process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
         worker = _Worker(process, job, time.monotonic())
         busy.register(worker.answers, selectors.EVENT_READ, worker)
 
     def _lacked_memory(self, line: str, others: int) -> bool:
-        """Whether a run failed for want of memory that others held: then fewer run at once from now on."""
+        """Return whether a run lacked memory that others occupied; if so, fewer run at once from now on."""
         if not line or not others or OUT_OF_MEMORY not in json.loads(line).get("error", "").lower():
             return False
         self.at_once = max(1, min(self.at_once - 1, others))
@@ -228,7 +238,7 @@ class _Runner:
             "date": datetime.now(UTC).date().isoformat(),
             "source_digest": source_digest(find_method(job.row.method).target.split(":")[0]),
             **answer,
-            # The seconds of runs that share a machine are longer than they need be.
+            # Runs that share a machine take longer than alone.
             "runs_at_once": self.at_once,
             "scores": {} if data.questions else scores_of(data, assignments, epochs),
             "curve": [{name: round(each[name], 3) for name in ("accuracy", "nmi")} for each in epochs],
@@ -244,7 +254,7 @@ class _Runner:
         return self.folder / f"{job.name}.trace.safetensors"
 
     def _text_file(self, job: Job, data: Loaded) -> Path:
-        """The texts alone: what a fitting process is given of a data set."""
+        """Return the file of the texts alone: what a fitting process is given of a data set."""
         path = self.folder / f"{job.dataset.name}.json"
         if not path.is_file():
             path.write_text(json.dumps({"texts": data.texts, "held_out": data.held_out}), encoding="utf-8")
@@ -252,23 +262,23 @@ class _Runner:
 
 
 def expected_seconds(job: Job, n_texts: int, store: Store) -> float:
-    """The longest of the same row on the same set; else of the row, by the number of texts; else a guess."""
+    """Return the seconds of the longest run of the row on the data set; else of the row, per text; else a guess."""
     like = [store.read(name) for name in store.names() if name.startswith(f"{job.row.name}.")]
     same = [_seconds(run) for run in like if run["dataset"] == job.dataset.name]
     if same:
         return max(same)
     if like:
         return max(_seconds(run) / run["texts"] for run in like) * n_texts
-    return UNKNOWN_SECONDS + UNKNOWN_A_THOUSAND * n_texts / 1000
+    return UNKNOWN_SECONDS + UNKNOWN_SECONDS_PER_THOUSAND * n_texts / 1000
 
 
 def _seconds(run: dict[str, Any]) -> float:
-    """Of the fit, and of other clusterings after it."""
+    """Return the seconds of the fit and of other clusterings after it."""
     return float(sum(seconds for name, seconds in run["seconds"].items() if name == "fit" or name.startswith(ON)))
 
 
 def _new_process(at_once: int) -> subprocess.Popen[str]:
-    """A fitting process with its share of the cores; where the data sets lie, with their labels, it is not told."""
+    """Start a fitting process with its share of the cores; it does not get the folder of data sets and labels."""
     environment = {name: value for name, value in os.environ.items() if name != "COTERIE_DATA"}
     share = str(max(1, usable_cores() // at_once))
     environment |= {"OMP_NUM_THREADS": share, "RAYON_NUM_THREADS": share}
@@ -284,7 +294,7 @@ def _new_process(at_once: int) -> subprocess.Popen[str]:
 
 @contextmanager
 def _ended(idle: list[subprocess.Popen[str]], busy: selectors.BaseSelector) -> Iterator[None]:
-    """No process outlives the block; those in flight are killed, the idle ones end with their input."""
+    """End all processes with the block: busy ones are killed, idle ones end with their input."""
     try:
         yield
     finally:

@@ -1,4 +1,7 @@
-"""Scores of saved assignments. Nothing that fits imports this."""
+"""Scores of stored assignments: the only module of the benchmark, with traces.py, that reads labels.
+
+No process that fits imports it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Partitions of a run: where it started, its trained head, k-means on its last embeddings, its answer.
+# Partitions of a run: the start of training, its trained head, k-means on its last embeddings, what it returns.
 ANSWERS = ("frozen", "head", "kmeans", "final")
 
 
@@ -23,30 +26,30 @@ def scores_of(
     assignments: Mapping[str, NDArray[np.int64]],
     epochs: Sequence[dict[str, float]] | None = None,
 ) -> dict[str, dict[str, float] | None]:
-    """Scores in percent of each partition; ``None`` where a method has no such one.
+    """Return the scores of each partition, in percent; ``None`` where a method has no such partition.
 
-    A method that learned on some of the texts and assigned the others afterwards has a start, a head, k-means and
-    epochs of those it learned on, and they are scored on them; its answer is for all.
+    Where a method learned on a sample and assigned the other texts afterwards, its start, head, k-means and epochs are
+    scored on the sample, and what it returns on all texts.
 
-    ``oracle`` is the best by accuracy of the end and of every epoch: what a choice by label would have printed.
-    ``held_out`` is there where texts were kept from fitting and assigned afterwards. ``epochs`` are their scores, where
-    they are known already.
+    ``oracle`` is the best by accuracy of the end and of every epoch: the score of a choice that reads labels.
+    ``held_out`` exists where texts were left out of the fit and assigned afterwards. ``epochs`` are the scores of the
+    epochs, if they have been computed.
     """
     labels = data.labels
-    found: dict[str, dict[str, float] | None] = {
+    scores: dict[str, dict[str, float] | None] = {
         answer: _learned_score(data, assignments, assignments[answer]) if answer in assignments else None
         for answer in ANSWERS
         if answer != "final"
     }
-    found["final"] = score(labels, assignments["final"])
-    found |= {name: score(labels, partition) for name, partition in assignments.items() if name.startswith(ON)}
+    scores["final"] = score(labels, assignments["final"])
+    scores |= {name: score(labels, partition) for name, partition in assignments.items() if name.startswith(ON)}
     if data.held_out:
-        found["held_out"] = score(data.held_out_labels, assignments["held_out"])
+        scores["held_out"] = score(data.held_out_labels, assignments["held_out"])
     epochs = epochs_of(data, assignments) if epochs is None else epochs
     if not epochs:
-        return {**found, "oracle": None}
-    ends = [each for answer, each in found.items() if each is not None and answer in ANSWERS]
-    return {**found, "oracle": max([*ends, *epochs], key=lambda each: each["accuracy"])}
+        return {**scores, "oracle": None}
+    ends = [each for answer, each in scores.items() if each is not None and answer in ANSWERS]
+    return {**scores, "oracle": max([*ends, *epochs], key=lambda each: each["accuracy"])}
 
 
 def score_again(store: Store, echo: Callable[[str], object]) -> None:
@@ -75,14 +78,14 @@ def score_again(store: Store, echo: Callable[[str], object]) -> None:
 
 
 def epochs_of(data: Loaded, assignments: Mapping[str, NDArray[np.int64]]) -> list[dict[str, float]]:
-    """Scores of every epoch that was kept; for curves and the oracle, since a choice among them is one by label."""
+    """Return the scores of every stored epoch: for curves and the oracle, since to choose among them reads labels."""
     return [_learned_score(data, assignments, partition) for partition in assignments.get("epochs", ())]
 
 
 def _learned_score(
     data: Loaded, assignments: Mapping[str, NDArray[np.int64]], partition: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Score on the rows that were learned on; a text that is in no cluster at all counts as wrong, as everywhere."""
+    """Score the rows that were learned on; a text in no cluster counts as wrong, as everywhere."""
     if "frozen" not in assignments:
         return score(data.labels, partition)
     rows = (assignments["frozen"] >= 0) | (assignments["final"] < 0)
@@ -90,8 +93,9 @@ def _learned_score(
 
 
 def score(labels: Sequence[str], partition: Any) -> dict[str, float]:
-    """Accuracy, NMI (arithmetic, and the geometric one that some papers use), ARI and purity in percent, and how many
-    clusters hold a text.
+    """Return accuracy, NMI, ARI and purity in percent, and the number of clusters that are not empty.
+
+    ``nmi`` has the arithmetic mean, ``nmi_geometric`` the geometric mean that some papers use.
     """
     from coterie.metrics.external.scores import evaluate, nmi
 

@@ -1,4 +1,4 @@
-"""The data sets as the benchmark uses them: which rows, how many clusters, how long a text may be."""
+"""The data sets as the benchmark uses them: which rows, how many clusters, and the length at which texts are cut."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 
 from coterie.errors import SettingError
 
-# How wrong the number of clusters is given, and how uneven classes are made.
+# Factors of the right number of clusters, for runs with a wrong number.
 WRONG_K = (0.5, 0.75, 1.25, 1.5)
+# Ratios of the largest class to the smallest, for runs with classes made uneven.
 IMBALANCES = (5, 20, 100)
-# Tokens a text is cut at: the papers' 32 would cut a quarter of some of the eight short sets.
-SHORT, LONG = 64, 128
+# Tokens at which texts of short-text sets are cut: the papers' 32 would cut a quarter of some sets.
+SHORT = 64
+# Tokens at which texts of the other sets are cut.
+LONG = 128
 TITLES = {
     "agnews": "AgNews",
     "searchsnippets": "SearchSnippets",
@@ -40,27 +43,27 @@ class BenchmarkSet:
     Attributes
     ----------
     name:
-        In results and tables.
+        As in results and tables.
     max_length:
-        Tokens a text is cut at.
+        Tokens at which a text is cut.
     dataset:
-        The data set's own name, where that is another.
+        The name of the data set it is made of, if another.
     split:
-        The part that is used, where the set has parts.
+        The split that is used, if the data set has splits.
     first_of_document:
-        So many texts of each document are used (column ``doc``), in their order.
-    drawn:
-        So many texts are drawn, always the same ones.
+        Number of texts of each document that are used (column ``doc``), in their order.
+    sample_size:
+        Number of texts that are sampled, the same for every run.
     imbalance:
-        The largest class is made so many times the smallest: sizes fall evenly on a logarithmic scale.
+        Ratio of the largest class to the smallest; sizes fall evenly on a logarithmic scale.
     clusters:
-        A method is asked for so many times the right number of clusters.
+        The number of clusters asked for, as a factor of the right one.
     held_out:
-        So large a part of the texts is not fitted on, and assigned afterwards by ``predict``.
+        Share of the texts that is left out of the fit and assigned afterwards by ``predict``.
     ranking:
-        Questions with candidates to rank, and no classes: so many clusters are asked for.
+        For a set of questions with candidates to rank, without classes: the number of clusters asked for.
     tuning:
-        For choosing settings; in no table.
+        Whether it serves to choose settings; such sets are in no table.
     """
 
     name: str
@@ -68,7 +71,7 @@ class BenchmarkSet:
     dataset: str = ""
     split: str | None = None
     first_of_document: int | None = None
-    drawn: int | None = None
+    sample_size: int | None = None
     imbalance: float = 1.0
     clusters: float = 1.0
     held_out: float = 0.0
@@ -81,7 +84,7 @@ class BenchmarkSet:
 
     @property
     def title(self) -> str:
-        """Short enough for a legend; a part of a set tells which."""
+        """The name in tables and legends, with that of the part."""
         name = TITLES.get(self.source, self.source)
         return name + self.name.removeprefix(self.source).replace("-", " ", 1)
 
@@ -96,7 +99,7 @@ SETS: tuple[BenchmarkSet, ...] = (
     BenchmarkSet("googlenews_s"),
     BenchmarkSet("tweet"),
     BenchmarkSet("trec6", LONG, split="train"),
-    BenchmarkSet("dbpedia14", LONG, drawn=10_000),
+    BenchmarkSet("dbpedia14", LONG, sample_size=10_000),
     BenchmarkSet("yelp5_balanced", LONG),
     BenchmarkSet("bbc_sentences", LONG, first_of_document=10),
     BenchmarkSet("agnews_raw32k", LONG),
@@ -123,7 +126,7 @@ EIGHT_SHORT = tuple(each.name for each in SETS[:8])
 
 
 def find_set(name: str) -> BenchmarkSet:
-    """The set called ``name``."""
+    """Return the data set called ``name``."""
     for each in SETS:
         if each.name == name:
             return each
@@ -132,7 +135,7 @@ def find_set(name: str) -> BenchmarkSet:
 
 @dataclass(frozen=True)
 class Question:
-    """A text of a ranking set, and which of its candidates are relevant; texts by their place in the set."""
+    """A text of a ranking set, and which of its candidates are relevant; texts are given by their position."""
 
     text: int
     candidates: tuple[int, ...]
@@ -146,15 +149,15 @@ class Loaded:
     Attributes
     ----------
     texts, labels:
-        What is fitted on.
+        The texts that are fitted on, and their classes.
     n_clusters:
-        How many a method is asked for: as many as there are labels, the one thing about labels that it is told.
+        The number of clusters a method is asked for: the number of classes, all that it gets of the labels.
     sha256:
-        Of the texts in their order, those held out included.
+        Digest of the texts in their order, including those held out.
     held_out, held_out_labels:
-        What is assigned afterwards.
+        Texts that are assigned after the fit, and their classes.
     questions:
-        Of a ranking set, in place of labels.
+        The questions of a ranking set, in place of labels.
     """
 
     texts: tuple[str, ...]
@@ -167,7 +170,7 @@ class Loaded:
 
 
 def load_set(dataset: BenchmarkSet) -> Loaded:
-    """The rows of ``dataset`` that carry a label; all texts of a ranking set, each once."""
+    """Load the rows of ``dataset`` that have a label; of a ranking set all texts, each once."""
     import numpy as np
 
     from coterie.datasets.loading import load_dataset, load_table
@@ -180,8 +183,8 @@ def load_set(dataset: BenchmarkSet) -> Loaded:
         rows = _first_of_document(rows, data.extra["doc"], data.labels, dataset.first_of_document)
     # The same rows for every method and seed.
     generator = np.random.default_rng(0)
-    if dataset.drawn is not None:
-        rows = sorted(generator.permutation(rows)[: dataset.drawn].tolist())
+    if dataset.sample_size is not None:
+        rows = sorted(generator.permutation(rows)[: dataset.sample_size].tolist())
     if dataset.imbalance != 1:
         rows = _uneven(generator.permutation(rows).tolist(), data.labels, dataset.imbalance)
     apart = sorted(generator.permutation(rows)[: round(dataset.held_out * len(rows))].tolist())
@@ -197,16 +200,16 @@ def load_set(dataset: BenchmarkSet) -> Loaded:
 
 
 def _ranking(columns: Mapping[str, tuple[str, ...]], n_clusters: int) -> Loaded:
-    """Rows are questions with one candidate each; those of a question have the same ``qid``."""
+    """Build a ranking set from rows of a question and a candidate each; those of a question share a ``qid``."""
     texts = tuple(dict.fromkeys((*columns["question"], *columns["candidate"])))
-    place = {text: i for i, text in enumerate(texts)}
+    position = {text: i for i, text in enumerate(texts)}
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(columns["qid"]):
         rows.setdefault(name, []).append(row)
     questions = tuple(
         Question(
-            place[columns["question"][of_one[0]]],
-            tuple(place[columns["candidate"][row]] for row in of_one),
+            position[columns["question"][of_one[0]]],
+            tuple(position[columns["candidate"][row]] for row in of_one),
             tuple(columns["label"][row] == "1" for row in of_one),
         )
         for of_one in rows.values()
@@ -219,25 +222,25 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def _first_of_document(rows: list[int], documents: Any, labels: Any, most: int) -> list[int]:
-    """Documents are numbered anew in every class."""
-    seen: Counter[tuple[str, str]] = Counter()
-    kept = []
+    """Return the first ``most`` rows of every document; documents are numbered within their class."""
+    counts: Counter[tuple[str, str]] = Counter()
+    chosen = []
     for row in rows:
         key = (str(labels[row]), documents[row])
-        seen[key] += 1
-        if seen[key] <= most:
-            kept.append(row)
-    return kept
+        counts[key] += 1
+        if counts[key] <= most:
+            chosen.append(row)
+    return chosen
 
 
 def _uneven(rows: list[int], labels: Any, ratio: float) -> list[int]:
-    """``rows`` (in random order) with the classes, by name, from their full size down to a ``ratio``-th."""
+    """Return rows, given in random order, such that the sizes of classes fall by a factor of ``ratio`` in all."""
     names = sorted({labels[row] for row in rows})
     sizes = Counter(labels[row] for row in rows)
-    room = {name: round(sizes[name] * ratio ** (-i / (len(names) - 1))) for i, name in enumerate(names)}
-    kept = []
+    remaining = {name: round(sizes[name] * ratio ** (-i / (len(names) - 1))) for i, name in enumerate(names)}
+    chosen = []
     for row in rows:
-        if room[labels[row]] > 0:
-            room[labels[row]] -= 1
-            kept.append(row)
-    return sorted(kept)
+        if remaining[labels[row]] > 0:
+            remaining[labels[row]] -= 1
+            chosen.append(row)
+    return sorted(chosen)

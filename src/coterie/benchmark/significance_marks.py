@@ -1,4 +1,4 @@
-"""Which differences to the frozen encoder are more than chance: computed once, kept beside the results."""
+"""Which differences to the frozen encoder are significant: computed once and stored beside the results."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from coterie.files import whole_file
 
 
 def p_values(
-    spec: TableSpec, store: Store, tell: Callable[[str], object] = lambda _: None, *, compute: bool = True
+    spec: TableSpec, store: Store, echo: Callable[[str], object] = lambda _: None, *, compute: bool = True
 ) -> dict[tuple[str, str], float]:
-    """Of accuracy against the frozen row, by row and set, corrected within each set by Holm's method.
+    """Return p-values of the difference in accuracy to the frozen encoder, by row and data set.
 
-    The bootstrap of a pair of rows takes a while and is kept in ``comparisons.json`` until a run of it changes;
-    ``compute=False`` uses what is kept and needs no labels.
+    They are corrected within each data set by Holm's method. The bootstrap of a pair of rows takes a while; its result
+    is stored in ``comparisons.json`` until a run of the pair changes. ``echo`` is called with a line about each that is
+    computed; ``compute=False`` uses stored results alone, for which no labels are needed.
     """
     from coterie.metrics.external.significance import holm
 
     if FINAL not in spec.answers:
-        return {}  # other answers carry no marks
-    records, kept = store.records(), _kept(store)
-    found: dict[tuple[str, str], float] = {}
+        return {}  # only the returned partition is marked
+    records, stored = store.records(), _read_comparisons(store)
+    p_values: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:
         runs = {
             row: [name for name in run_names(find_row(row), dataset) if name in records and store.has_assignments(name)]
@@ -38,31 +39,32 @@ def p_values(
         if FROZEN not in runs:
             continue
         raw: dict[str, float] = {}
-        whole = True
+        complete = True
         for row, names in runs.items():
             if row == FROZEN:
                 continue
             key = f"{row} {dataset}"
             stamp = _stamp(store, [*names, *runs[FROZEN]])
-            if kept.get(key, {}).get("runs") != stamp:
+            if stored.get(key, {}).get("runs") != stamp:
                 if not compute:
-                    whole = False
+                    complete = False
                     continue
-                tell(f"comparing {row} with {FROZEN} on {dataset}")
-                kept[key] = {"runs": stamp, **_compared(store, names, runs[FROZEN], dataset)}
-                _keep(store, kept)
-            raw[row] = kept[key]["p_value"]
-        if whole:  # with some left out the correction would be too small
-            found |= {(row, dataset): value for row, value in zip(raw, holm(raw.values()), strict=True)}
-    return found
+                echo(f"comparing {row} with {FROZEN} on {dataset}")
+                stored[key] = {"runs": stamp, **_compare(store, names, runs[FROZEN], dataset)}
+                _write_comparisons(store, stored)
+            raw[row] = stored[key]["p_value"]
+        if complete:  # with a row left out the correction would be too small
+            p_values |= {(row, dataset): value for row, value in zip(raw, holm(raw.values()), strict=True)}
+    return p_values
 
 
-def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset: str) -> dict[str, Any]:
+def _compare(store: Store, first: Sequence[str], second: Sequence[str], dataset: str) -> dict[str, Any]:
+    """Return the bootstrap of the difference in accuracy between two lists of runs, as it is stored."""
     from coterie.metrics.external.significance import paired_bootstrap
 
     labels = load_set(find_set(dataset)).labels
     ours, theirs = ([store.assignments(name)[FINAL] for name in names] for names in (first, second))
-    if len(ours) == 1:  # no chance in it: every seed would have given the same
+    if len(ours) == 1:  # it uses no seed: each would have given the same
         ours *= len(theirs)
     result = paired_bootstrap(ours, theirs, labels)
     return {
@@ -75,18 +77,19 @@ def _compared(store: Store, first: Sequence[str], second: Sequence[str], dataset
 
 
 def _stamp(store: Store, names: Sequence[str]) -> str:
+    """Return a digest of the assignments of runs, by which a stored comparison is recognised as up to date."""
     digest = hashlib.sha256()
     for name in names:
         digest.update(store.assignments_sha256(name).encode())
     return digest.hexdigest()[:16]
 
 
-def _kept(store: Store) -> dict[str, Any]:
+def _read_comparisons(store: Store) -> dict[str, Any]:
     path = store.comparisons_file
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found
+    comparisons: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return comparisons
 
 
-def _keep(store: Store, kept: dict[str, Any]) -> None:
+def _write_comparisons(store: Store, comparisons: dict[str, Any]) -> None:
     with whole_file(store.comparisons_file) as stream:
-        stream.write(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        stream.write(json.dumps(comparisons, indent=1, sort_keys=True) + "\n")

@@ -1,4 +1,4 @@
-"""Which code a run stands on: a digest of the source files a method imports, with no need of git."""
+"""A digest of the source files that a method imports: which code a run was made with, without git."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def source_digest(module: str) -> str:
-    """Over ``module`` and all of this package it imports, directly or not, also inside functions."""
-    found: set[str] = set()
+    """Return a digest of ``module`` and all modules of this package that it imports, directly or not.
+
+    Imports inside functions count, too.
+    """
+    visited: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
         path = _file_of(name)
-        if path is None or name in found:
+        if path is None or name in visited:
             continue
-        found.add(name)
+        visited.add(name)
         waiting += _imported(path)
     digest = hashlib.sha256()
-    for name in sorted(found):
+    for name in sorted(visited):
         path = _file_of(name)
         assert path is not None
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -30,7 +33,7 @@ def source_digest(module: str) -> str:
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a module of this package; its bare packages hold no code."""
+    """Return the file of a module of this package; ``None`` for packages, which contain no code, and others."""
     parts = module.split(".")
     if parts[0] != "coterie" or len(parts) < 2:
         return None
@@ -40,6 +43,7 @@ def _file_of(module: str) -> Path | None:
 
 @cache
 def _imported(path: Path) -> tuple[str, ...]:
+    """Return the names that a file imports from this package: modules, and perhaps their members."""
     names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

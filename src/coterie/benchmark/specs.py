@@ -78,7 +78,7 @@ class FigureSpec:
         Printed above the figure.
     rows, sets:
         Names of the rows and data sets whose runs it needs.
-    draw:
+    plot:
         Plots the runs, given as :class:`coterie.benchmark.figures.FigureData`, into an empty matplotlib figure.
     traced:
         Whether it needs traces (see :mod:`coterie.benchmark.traces`).
@@ -88,5 +88,5 @@ class FigureSpec:
     title: str
     rows: tuple[str, ...]
     sets: tuple[str, ...]
-    draw: Callable[..., None] = field(repr=False)
+    plot: Callable[..., None] = field(repr=False)
     traced: bool = False

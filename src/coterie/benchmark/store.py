@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Parameters that say where and with which seed, not what.
+# Parameters that may differ between runs of the same settings.
 OF_THE_RUN = ("device", "random_state", "n_clusters")
 # Sub-folders of a folder of results.
 RUNS, ASSIGNMENTS, EPOCHS, TRACES = "runs", "assignments", "epochs", "traces"
@@ -32,7 +32,7 @@ TRACE_ENDING = ".json.xz"
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a row of the benchmark on a set with a seed; with ``trace``, how its embeddings moved is kept."""
+    """One run: a row of the benchmark on a data set with a seed; with ``trace``, its trace is stored, too."""
 
     row: Row
     dataset: BenchmarkSet
@@ -45,10 +45,10 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its files: row, set, seed, protocol and settings, other clusterings included."""
+        """The name of the run and its files: row, data set, seed, protocol and a digest of all settings."""
         more = {"reclustered": self.row.reclustered} if self.row.reclustered else {}
-        told = json.dumps({**self.settings, **more}, sort_keys=True, default=str)
-        digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+        described = json.dumps({**self.settings, **more}, sort_keys=True, default=str)
+        digest = hashlib.sha256(described.encode()).hexdigest()[:8]
         return f"{self.row.name}.{self.dataset.name}.s{self.seed}.p{PROTOCOL}.{digest}"
 
 
@@ -114,7 +114,7 @@ class Store:
         return name in self._packed.traces or self.trace_file(name).is_file()
 
     def has(self, job: Job) -> bool:
-        """Return whether the run is there with all that is wanted of it, by a method with the same defaults as now."""
+        """Return whether the run is stored, with a trace if one is wanted, and with its method's present defaults."""
         if not self.has_run(job.name):
             return False
         record = self.read(job.name)
@@ -178,9 +178,9 @@ class Store:
 
 
 def changed_parameters(record: Mapping[str, Any], job: Job) -> list[str]:
-    """Parameters that had another value in the run than they would have now.
+    """Return the parameters that had another value in the run than they would have now.
 
-    A run's name holds the settings of its row alone. Parameters that a method has got since are no matter.
+    The name of a run covers the settings of its row alone. Parameters that were added to the method since do not count.
     """
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
@@ -198,6 +198,9 @@ def _agree(now: Any, then: Any) -> bool:
 
 
 def _reclustered(record: Mapping[str, Any], job: Job) -> bool:
-    """Whether every other clustering is there that could be had here: one was left out where its package was absent."""
+    """Return whether the run has all other clusterings that are possible here.
+
+    A run that was made without UMAP lacks those that need it; it is incomplete where UMAP is installed.
+    """
     lacking = [name for name in job.row.reclustered if f"{ON}{name}" not in record["scores"]]
     return not any(name.startswith("umap") for name in lacking) or importlib.util.find_spec("umap") is None

@@ -1,4 +1,4 @@
-"""A table as Markdown, CSV or HTML."""
+"""Tables as Markdown, CSV or HTML."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from coterie.checks import check_choice
 from coterie.errors import InputError
 
 LEGEND = (
-    "Measured: mean ± deviation between seeds, in percent, all-MiniLM-L6-v2. In brackets what the papers report, with "
-    "other encoders, and how far the measured mean is from it. ↑ and ↓: better or worse than k-means on the frozen "
-    "encoder (5 %, paired bootstrap over texts and seeds, corrected for all rows of the table by Holm's method). ×1: "
-    "so many seeds, where they are not all there yet. * the cell's runs are of more than one state of the code. AECL "
-    "and ClusterBERT print the geometric NMI, ours is the arithmetic one, which is up to a point lower."
+    "Measured: mean ± standard deviation over seeds, in percent, all-MiniLM-L6-v2. In brackets: what the papers "
+    "report, with other encoders, and the difference of the measured mean to it. ↑ and ↓: significantly better or "
+    "worse than k-means on the frozen encoder (5 %, paired bootstrap over texts and seeds, corrected for all rows "
+    "of the table by Holm's method). ×1: the number of seeds, where not all have been run. *: the runs of the "
+    "cell were made with different versions of the code. AECL and ClusterBERT print the geometric NMI; ours is "
+    "the arithmetic one, which is up to a point lower."
 )
 
 
 def as_markdown(table: Table, legend: bool = True, heading: str = "##") -> str:
-    """One table a measure, and under it how to run a row again."""
+    """Return one Markdown table per measure, and the command that runs a row again."""
     parts = [f"{heading} {table.spec.name}. {table.spec.title}", *([LEGEND] if legend else [])]
     if not any(cell.values for cell in table.cells.values()):
         parts.append(f"No run of this table yet: `coterie benchmark run --table {table.spec.name}`.")
@@ -37,7 +38,7 @@ def as_markdown(table: Table, legend: bool = True, heading: str = "##") -> str:
             "|---|" + "---|" * len(table.spec.sets),
         ]
         for line in table.lines:
-            cells = [_words(table.cells[line.key, name, measure]) for name in table.spec.sets]
+            cells = [_cell_text(table.cells[line.key, name, measure]) for name in table.spec.sets]
             lines.append(f"| {line.title} | " + " | ".join(cells) + " |")
         parts.append("\n".join(lines))
     if table.spec.remark:
@@ -48,22 +49,22 @@ def as_markdown(table: Table, legend: bool = True, heading: str = "##") -> str:
     if lacking:
         sets = ",".join(table.spec.sets)
         parts.append(
-            "Not run for want of weights; where they can be loaded: "
+            "Not run, because the weights are not available here; where they are: "
             f"`coterie benchmark run --methods {','.join(lacking)} --datasets {sets}`."
         )
     if table.lines:
         first = table.cells[table.lines[0].key, table.spec.sets[0], table.spec.measures[0]]
-        rest = f"; what is missing here: `coterie benchmark run --table {table.spec.name}`"
-        again = f"The first cell again: `{first.command}`, the others likewise"
+        rest = f"; what is missing: `coterie benchmark run --table {table.spec.name}`"
+        again = f"The first cell again: `{first.command}`; the others in the same way"
         parts.append(f"{again}{'' if table.spec.name == FOUND else rest}.")
     return "\n\n".join(parts) + "\n"
 
 
 def as_csv(table: Table) -> str:
-    """One line a cell, with everything that is known about it."""
+    """Return one CSV line per cell, with everything that is known about it."""
     shown = {line.key for line in table.lines}
-    known = [cell for cell in table.cells.values() if cell.line.key in shown and (cell.values or cell.missing)]
-    lines = [_known(cell) for cell in known]
+    cells = [cell for cell in table.cells.values() if cell.line.key in shown and (cell.values or cell.missing)]
+    lines = [_cell_columns(cell) for cell in cells]
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(lines[0]) if lines else ["row"], lineterminator="\n")
     writer.writeheader()
@@ -71,8 +72,9 @@ def as_csv(table: Table) -> str:
     return stream.getvalue()
 
 
-def _known(cell: Cell) -> dict[str, object]:
-    told = cell.reported
+def _cell_columns(cell: Cell) -> dict[str, object]:
+    """Return the columns of a cell; their names are those of the CSV file."""
+    reported = cell.reported
     return {
         "row": cell.line.row.name,
         "title": cell.line.title,
@@ -88,8 +90,8 @@ def _known(cell: Cell) -> dict[str, object]:
         "mark": cell.mark,
         "start": _number(cell.start),
         "oracle": _number(cell.oracle),
-        "reported": "" if told is None else told.value,
-        "reported_by": "" if told is None else f"{told.paper} table {told.table}",
+        "reported": "" if reported is None else reported.value,
+        "reported_by": "" if reported is None else f"{reported.paper} table {reported.table}",
         "beyond_reported": _number(cell.beyond_reported),
         "mixed_code": cell.mixed,
         "command": cell.command,
@@ -111,7 +113,7 @@ def as_html(table: Table) -> str:
         parts.append(f"<table><tr><th>{MEASURE_TITLES[measure]}</th>{head}</tr>")
         for line in table.lines:
             cells = [table.cells[line.key, name, measure] for name in table.spec.sets]
-            body = "".join(f"<td title='{html.escape(c.command)}'>{html.escape(_words(c))}</td>" for c in cells)
+            body = "".join(f"<td title='{html.escape(c.command)}'>{html.escape(_cell_text(c))}</td>" for c in cells)
             parts.append(f"<tr><td>{html.escape(line.title)}</td>{body}</tr>")
         parts.append("</table>")
     parts.append(f"<p>{html.escape(table.spec.remark)}</p>")
@@ -137,18 +139,18 @@ def table_as_text(name: str, form: str, store: Store, on_comparison: Callable[[s
     return FORMATS[form](build_table(spec, store, found))
 
 
-def _words(cell: Cell) -> str:
-    """``74.2 ± 0.4 ↑ (75.5: -1.3)``."""
-    told = "" if cell.reported is None else f" ({cell.reported.value:.1f})"
+def _cell_text(cell: Cell) -> str:
+    """Return a cell as ``74.2 ± 0.4 ↑ (75.5: -1.3)``."""
+    reported = "" if cell.reported is None else f" ({cell.reported.value:.1f})"
     if cell.mean is None:
-        return (f"not run: {cell.missing}" if cell.missing else "-") + told
+        return (f"not run: {cell.missing}" if cell.missing else "-") + reported
     if cell.reported is not None:
-        told = f" ({cell.reported.value:.1f}: {cell.beyond_reported:+.1f})"
+        reported = f" ({cell.reported.value:.1f}: {cell.beyond_reported:+.1f})"
     spread = "" if cell.deviation is None else f" ± {cell.deviation:.1f}"
     if len(cell.values) < len(cell.line.row.seeds):
         spread += f" ×{len(cell.values)}"
     mark = f" {cell.mark}" if cell.mark else ""
-    return f"{cell.mean:.1f}{spread}{mark}{'*' if cell.mixed else ''}{told}"
+    return f"{cell.mean:.1f}{spread}{mark}{'*' if cell.mixed else ''}{reported}"
 
 
 def _number(value: float | None) -> str:

@@ -28,7 +28,7 @@ ANSWER_TITLES = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table: a row, and which of its answers."""
+    """A line of a table: a row and which of its partitions is scored."""
 
     row: Row
     answer: str = FINAL
@@ -39,30 +39,32 @@ class Line:
 
     @property
     def key(self) -> str:
-        """In cells and files: the row's name, unless the answer is another one."""
+        """The row's name, with the partition if it is not the returned one."""
         return self.row.name if self.answer == FINAL else f"{self.row.name}:{self.answer}"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A line on a set.
+    """A measure of a line on a data set.
 
     Attributes
     ----------
     values:
-        Of each seed, in percent.
+        The value of each seed, in percent.
     start, oracle:
-        Means of where the runs started and of the best epoch by label, where there was training.
+        Means of the partitions before training and of the epochs with the best accuracy, where there was training.
     reported:
         The paper's figure, of another encoder.
     frozen:
         Mean of k-means on the frozen encoder.
     mixed:
-        Whether the runs stand on more than one state of the code.
+        Whether the runs were made with different versions of the code.
     p_value:
         Of the difference to ``frozen``, corrected for the other rows; ``None`` where it was not computed.
+    missing:
+        Why the row is not run, if so.
     traced_by:
-        The table whose runs leave the traces it stands on, if it does.
+        The table whose runs store the traces that the cell is computed from, if it is.
     """
 
     line: Line
@@ -88,7 +90,7 @@ class Cell:
 
     @property
     def gain(self) -> float | None:
-        """Over k-means on the frozen encoder."""
+        """The difference to k-means on the frozen encoder."""
         return None if self.mean is None or self.frozen is None else self.mean - self.frozen
 
     @property
@@ -97,7 +99,7 @@ class Cell:
 
     @property
     def mark(self) -> str:
-        """Better or worse than the frozen encoder at 5 %, after the correction."""
+        """An arrow where the difference to the frozen encoder is significant at 5 %, after the correction."""
         if self.p_value is None or self.gain is None or self.p_value >= 0.05:
             return ""
         return "↑" if self.gain > 0 else "↓"
@@ -111,9 +113,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells by the line's key, set and measure; lines without any run are left out, unless they cannot be run.
+    """Cells by the line's key, data set and measure.
 
-    ``waiting`` are the rows that were left out.
+    Lines without a run are left out, unless they cannot be run here; ``waiting`` are their rows.
     """
 
     spec: TableSpec
@@ -123,7 +125,7 @@ class Table:
 
 
 def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str], float] | None = None) -> Table:
-    """``p_values`` are by row and set (see :mod:`coterie.benchmark.significance_marks`)."""
+    """Compute the cells of a table; ``p_values`` are by row and data set (see significance_marks.py)."""
     records = store.records()
     cells: dict[tuple[str, str, str], Cell] = {}
     lines = [Line(find_row(name), answer) for name in spec.rows for answer in spec.answers]
@@ -132,12 +134,16 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
         for line in lines:
             runs = existing_runs(line.row, dataset, records)
             for measure in spec.measures:
-                marked = measure == "accuracy" and line.answer == FINAL  # what is compared
+                if spec.traced:
+                    values = _stage_values(store, line, dataset, measure)
+                else:
+                    values = values_of(runs, line.answer, measure)
+                marked = measure == "accuracy" and line.answer == FINAL  # the only comparison
                 cells[line.key, dataset, measure] = Cell(
                     line,
                     dataset,
                     measure,
-                    _moments(store, line, dataset, measure) if spec.traced else values_of(runs, line.answer, measure),
+                    values,
                     _mean(runs, "frozen", measure),
                     _mean(runs, "oracle", measure),
                     reported(line, dataset, measure, spec.papers),
@@ -147,15 +153,15 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
                     line.row.missing,
                     spec.name if spec.traced else "",
                 )
-    there = {key for (key, _, _), cell in cells.items() if cell.values}
-    shown = tuple(line for line in lines if line.row.missing or line.key in there)
+    with_runs = {key for (key, _, _), cell in cells.items() if cell.values}
+    shown = tuple(line for line in lines if line.row.missing or line.key in with_runs)
     left_out = {line.row.name: line.row for line in lines if line not in shown}
     waiting = tuple(row for row in left_out.values() if row not in [line.row for line in shown])
     return Table(spec, shown, cells, waiting)
 
 
 def table_jobs(spec: TableSpec, seeds: Sequence[int]) -> list[Job]:
-    """The runs a table stands on, seed by seed; of rows that cannot be run here none."""
+    """Return the runs that a table needs, seed by seed, without those of rows that cannot be run here."""
     rows = [row for row in dict.fromkeys((FROZEN, *spec.rows)) if find_row(row).runs_here]
     if spec.traced:
         rows = [row for row in rows if row in spec.rows]  # a trace has its own start to compare with
@@ -169,14 +175,14 @@ def table_jobs(spec: TableSpec, seeds: Sequence[int]) -> list[Job]:
 
 
 def reported(line: Line, dataset: str, measure: str, papers: Sequence[tuple[str, int]]) -> Published | None:
-    """What a paper prints for the line: its own paper first, then the others in their order."""
+    """Return what a paper prints for the line: its own paper first, then the others in the order of ``papers``."""
     row = line.row
     method = row.published
     if not papers:
         return None  # without a clone there are no published figures either
     if line.answer.startswith(ON) and line.answer != f"{ON}kmeans":
         method += "+" + line.answer.removeprefix(ON).replace("-", "+")  # as in sccl+umap+idec
-    found = [
+    candidates = [
         figure
         for figure in published_figures()
         if (figure.method, figure.dataset, figure.metric) == (method, find_set(dataset).source, measure)
@@ -185,8 +191,8 @@ def reported(line: Line, dataset: str, measure: str, papers: Sequence[tuple[str,
         # Other papers' figures are of fits on all texts.
         and (line.answer != HELD_OUT or figure.paper == method)
     ]
-    found.sort(key=lambda figure: (figure.paper != row.published, papers.index((figure.paper, figure.table))))
-    return found[0] if found else None
+    candidates.sort(key=lambda figure: (figure.paper != row.published, papers.index((figure.paper, figure.table))))
+    return candidates[0] if candidates else None
 
 
 def _answer_title(answer: str) -> str:
@@ -198,14 +204,14 @@ def _answer_title(answer: str) -> str:
     return TITLES[answer.removeprefix(ON)] if answer.startswith(ON) else ANSWER_TITLES[answer]
 
 
-def _moments(store: Store, line: Line, dataset: str, measure: str) -> tuple[float, ...]:
-    """What the traces of a row say about the end of a stage; cosines in percent, as all else in a table."""
+def _stage_values(store: Store, line: Line, dataset: str, measure: str) -> tuple[float, ...]:
+    """Return a measure at the end of a stage, from the traces of a row; cosines in percent, as all else in a table."""
     from coterie.benchmark.traces import at_stage
 
     names = [name for name in run_names(line.row, dataset) if store.has_trace(name)]
-    found = [at_stage(store.read_trace(name), line.answer.removeprefix(AT)) for name in names]
+    snapshots = [at_stage(store.read_trace(name), line.answer.removeprefix(AT)) for name in names]
     scale = 100 if measure.startswith("cosine") else 1
-    return tuple(scale * each[measure] for each in found if each is not None)
+    return tuple(scale * each[measure] for each in snapshots if each is not None)
 
 
 def _mean(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> float | None:
@@ -219,7 +225,7 @@ def table_names() -> list[tuple[str, str]]:
 
 
 def found_table(store: Store) -> TableSpec:
-    """The rows and sets of which ``store`` has results."""
+    """Return a table of all rows and data sets that ``store`` has runs of."""
     records = store.records().values()
     rows, sets = {each["row"] for each in records}, {each["dataset"] for each in records}
     return TableSpec(

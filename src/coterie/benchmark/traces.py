@@ -1,8 +1,8 @@
-"""How the embeddings of some texts moved while a method was trained: what the papers' curves and maps show.
+"""Traces: how the embeddings of some texts moved during training, for the papers' curves and maps.
 
-A fitting process saves the embeddings of a fixed sample of texts at every snapshot, and their maps; it knows no labels.
-What labels say about them is computed afterwards, and only that is kept. Of a ranking set all texts are saved, and how
-well their embeddings rank is kept.
+A fitting process, which has no labels, saves the embeddings of a fixed sample of texts at every snapshot, and their
+maps. Measures that need labels are computed afterwards, and only those are stored. Of a ranking set, the embeddings of
+all texts are saved, and the measures of their ranking are stored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from coterie.training.history import Snapshot
 
-# Texts of a trace, the same for every method and seed.
-SAMPLE, SAMPLE_SEED = 1_000, 0
-# Maps are drawn of the start, of so many epochs after it, of the end of every stage and of the end.
+# Texts in the sample of a trace: enough for a map, and few enough for all pairwise cosines.
+SAMPLE = 1_000
+# Seed of the sample: the same texts for every method and seed.
+SAMPLE_SEED = 0
+# Epochs with a map, after that of the start; the ends of stages have one, too.
 FIRST_MAPS = 5
-# Snapshots of a trace at most, evenly over the training: what is saved on the way grows with them.
+# Most snapshots of a trace, evenly over the training: the space on disk grows with them.
 MOST_SNAPSHOTS = 40
 RANKING_MEASURES = ("map", "mrr")
 
@@ -32,9 +34,10 @@ RANKING_MEASURES = ("map", "mrr")
 def save_trace(
     path: Path, places: NDArray[np.int64], snapshots: Sequence[Snapshot], *, whole: bool = False
 ) -> list[dict[str, Any]]:
-    """Save the sample's embeddings and maps, or with ``whole`` the embeddings of all texts; what the snapshots are.
+    """Save the sample's embeddings and maps, or with ``whole`` the embeddings of all texts.
 
-    ``places`` tells for every row which text of the snapshots it is; -1 for those that were not learned on.
+    Return stage, epoch and step of each saved snapshot, and whether it has a map. ``places`` are the positions of the
+    rows among the texts of the snapshots; -1 for rows that were not learned on.
     """
     import numpy as np
     from safetensors.numpy import save_file
@@ -52,44 +55,44 @@ def save_trace(
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {"vectors": vectors.astype(np.float16), "maps": maps, "labels": labels, "rows": rows}
     save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
-    told = [snapshots[place] for place in chosen]
+    saved = [snapshots[place] for place in chosen]
     return [
         {"stage": each.stage, "epoch": each.epoch, "step": each.step, "mapped": place in mapped}
-        for place, each in enumerate(told)
+        for place, each in enumerate(saved)
     ]
 
 
 def sampled_rows(n_rows: int) -> NDArray[np.int64]:
-    """The rows of a trace, in their order."""
+    """Return the rows of the sample, sorted."""
     import numpy as np
 
     return np.sort(np.random.default_rng(SAMPLE_SEED).permutation(n_rows)[:SAMPLE])
 
 
 def trace_of(path: Path, snapshots: Sequence[dict[str, Any]], data: Loaded) -> dict[str, Any]:
-    """What labels say about the sample at every snapshot, and its maps with the class of each text."""
+    """Return the measures of every snapshot, those with labels included, and the maps with the class of each text."""
     import numpy as np
     from safetensors.numpy import load_file
 
     arrays = load_file(path)
     if data.questions:
-        told_with = zip(snapshots, arrays["vectors"], strict=True)
-        found = [{**told, **ranking_measures(vectors, data.questions)} for told, vectors in told_with]
+        pairs = zip(snapshots, arrays["vectors"], strict=True)
+        found = [{**snapshot, **ranking_measures(vectors, data.questions)} for snapshot, vectors in pairs]
         return {"texts": len(data.texts), "questions": len(data.questions), "snapshots": found}
     names = sorted(set(data.labels))
     classes = np.array([names.index(data.labels[row]) for row in arrays["rows"]])
     maps = iter(arrays["maps"])
     found = []
-    for told, vectors, labels in zip(snapshots, arrays["vectors"], arrays["labels"], strict=True):
-        each = {**told, **measures(vectors.astype(np.float64), labels, classes)}
-        if told["mapped"]:
+    for snapshot, vectors, labels in zip(snapshots, arrays["vectors"], arrays["labels"], strict=True):
+        each = {**snapshot, **measures(vectors.astype(np.float64), labels, classes)}
+        if snapshot["mapped"]:
             each["map"] = np.round(next(maps), 2).tolist()
         found.append(each)
     return {"texts": len(classes), "classes": classes.tolist(), "class_names": names, "snapshots": found}
 
 
 def ranking_measures(vectors: NDArray[np.floating[Any]], questions: Sequence[Question]) -> dict[str, float]:
-    """``map`` and ``mrr`` in percent of candidates ranked by their cosine with the question; one vector a text."""
+    """Return ``map`` and ``mrr``, in percent, of candidates ranked by their cosine with the question."""
     import numpy as np
 
     from coterie.clustering.kmeans import unit_rows
@@ -102,7 +105,7 @@ def ranking_measures(vectors: NDArray[np.floating[Any]], questions: Sequence[Que
 
 
 def ranking_scores(trace: dict[str, Any]) -> dict[str, dict[str, float] | None]:
-    """Of a run on a ranking set: where it started and where it ended, in the place of scores of partitions."""
+    """Return the scores of a run on a ranking set: its first and last snapshot, in place of partitions."""
     first, last = ({name: trace["snapshots"][at][name] for name in RANKING_MEASURES} for at in (0, -1))
     return {"frozen": first, "head": None, "kmeans": None, "final": last, "oracle": None}
 
@@ -110,7 +113,7 @@ def ranking_scores(trace: dict[str, Any]) -> dict[str, dict[str, float] | None]:
 def measures(
     vectors: NDArray[np.float64], labels: NDArray[np.int64], classes: NDArray[np.int64]
 ) -> dict[str, float | None]:
-    """Of one snapshot of the sample; ``None`` where there is nothing to compare, as in a single cluster.
+    """Return the measures of a snapshot of the sample; ``None`` where one is undefined, as with a single cluster.
 
     ``accuracy`` and ``nmi`` of the clusters, and their ``silhouette`` and ``dunn``; ``silhouette_classes`` of the true
     classes. ``within`` and ``between`` are of the true classes: the mean distance to the own centre, and that of a
@@ -147,13 +150,13 @@ def measures(
 
 
 def at_stage(trace: dict[str, Any], stage: str) -> dict[str, Any] | None:
-    """The snapshot at the end of a stage; ``start`` is before the first."""
+    """Return the snapshot at the end of a stage, or ``None``; the stage ``start`` is before training."""
     of_stage = [each for each in trace["snapshots"] if each["stage"] == stage]
     return of_stage[-1] if of_stage else None
 
 
 def _chosen(snapshots: Sequence[Snapshot]) -> list[int]:
-    """All of them, or as many as are kept, those that are mapped always."""
+    """Return the positions of the snapshots to save: all or evenly chosen ones, and those with a map."""
     import numpy as np
 
     evenly = np.linspace(0, len(snapshots) - 1, min(MOST_SNAPSHOTS, len(snapshots))).round().astype(int)
@@ -161,6 +164,7 @@ def _chosen(snapshots: Sequence[Snapshot]) -> list[int]:
 
 
 def _mapped(snapshots: Sequence[Snapshot]) -> list[int]:
+    """Return the positions of the snapshots that get a map."""
     last = len(snapshots) - 1
     ends = [place for place in range(last) if snapshots[place].stage != snapshots[place + 1].stage]
     first = [place for place, each in enumerate(snapshots) if each.epoch <= FIRST_MAPS]
@@ -168,7 +172,7 @@ def _mapped(snapshots: Sequence[Snapshot]) -> list[int]:
 
 
 def _map(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """t-SNE in two dimensions."""
+    """Return a map of the vectors: t-SNE in two dimensions."""
     import numpy as np
     from sklearn.manifold import TSNE
 

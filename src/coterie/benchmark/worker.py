@@ -1,8 +1,8 @@
-"""A process that fits and knows no labels: one run a line on standard input, one answer a line on standard output.
+"""A process that fits without labels: one run per line of standard input, one answer per line of standard output.
 
     python -m coterie.benchmark.worker
 
-It is given a file of texts and the number of clusters, and nothing else of a data set.
+Of a data set it gets a file of texts and the number of clusters, nothing else.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import traceback
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -30,16 +30,23 @@ if TYPE_CHECKING:
     from coterie.text.corpus import Corpus
     from coterie.training.history import Snapshot
 
-# What is kept of topics: a handful of each of the largest clusters, by their first words.
-MOST_CLUSTERS, MOST_TOPICS, MOST_WORDS = 20, 5, 4
+# Topics in the record are a few of the largest clusters: a record is read by people, too.
+MOST_CLUSTERS = 20
+# Topics per cluster, and words per topic.
+MOST_TOPICS, MOST_WORDS = 5, 4
 
 
 def main() -> None:
-    """Answer until the input ends."""
-    # What libraries print must not come between the answers.
+    """Answer the requests of standard input until it ends."""
+    # Output of libraries goes to standard error, so that it does not get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    for line in sys.stdin:
+    answer_requests(sys.stdin, answers)
+
+
+def answer_requests(requests: Iterable[str], answers: IO[str]) -> None:
+    """Write an answer for every line of ``requests``: what is known of the run, or its error."""
+    for line in requests:
         try:
             answer = fitted(json.loads(line))
         except Exception as error:
@@ -50,7 +57,7 @@ def main() -> None:
 
 
 def _give_memory_back() -> None:
-    """What a run held of a GPU, for the runs beside this process."""
+    """Free the GPU memory of the last run, for other processes on the same GPU."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
@@ -58,7 +65,7 @@ def _give_memory_back() -> None:
 
 
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
-    """Fit and save the assignments; what is to be said about the run."""
+    """Fit, save the assignments, and return what belongs in the record of the run."""
     from coterie.benchmark.augmentation_cosines import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
@@ -68,7 +75,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     corpus, held_out = _texts(job["texts"])
     model = build_method(job["method"], job["n_clusters"], job["seed"], job["settings"], {"device": job["device"]})
     _check_ranks(model, job)
-    # Of one seed, since it tells about the texts and their views, not about the run.
+    # Of one seed: it describes the texts and their augmented views, not the run.
     cosines = augmented_cosines(model, corpus) if job["seed"] == 0 else []
     began = time.perf_counter()
     model.fit(corpus, sample=_most(model, corpus))
@@ -93,7 +100,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _most(model: ClusteringMethod, corpus: Corpus) -> int | None:
-    """Of a set that a linkage cannot hold it learns on as many texts as it can; the run's notes say so."""
+    """Return the number of texts to learn on, where memory limits a linkage; the run's notes mention it."""
     most = model.max_rows()
     return most if most is not None and len(corpus) > most else None
 
@@ -113,9 +120,9 @@ def _save(
     epochs: Sequence[NDArray[np.int64]],
     job: dict[str, Any],
 ) -> Reclustered:
-    """The answer, and for trained methods the start, the head and k-means; every epoch in a file apart.
+    """Save the partition that the method returns, for trained methods also the start, the head and k-means.
 
-    What there is to say about other clusterings of the same embeddings.
+    The partitions of epochs go to a file of their own. Return the other clusterings of the same embeddings.
     """
     import numpy as np
 
@@ -146,14 +153,14 @@ def _check_ranks(model: ClusteringMethod, job: dict[str, Any]) -> None:
 
 
 def _traced(places: NDArray[np.int64], snapshots: Sequence[Snapshot], job: dict[str, Any]) -> list[dict[str, Any]]:
-    """Which snapshots a trace holds, if one is wanted."""
+    """Save a trace, if one is wanted, and return what is known about its snapshots."""
     from coterie.benchmark.traces import save_trace
 
     return save_trace(Path(job["trace"]), places, snapshots, whole=job["ranks"]) if job["trace"] and snapshots else []
 
 
 def _topics(model: ClusteringMethod) -> list[dict[str, Any]]:
-    """Of the largest clusters, which have the first numbers; none where the method learns no topics."""
+    """Return topics of the largest clusters, which have the lowest numbers; none where the method learns no topics."""
     labels = model.labels_.tolist()
     return [
         {

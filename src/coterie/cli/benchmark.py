@@ -153,13 +153,13 @@ def figure(
 ) -> None:
     """Plot a figure of a paper from measured results, in a clone (`pip install 'coterie[plot]'`)."""
     from coterie.benchmark.catalogue import all_figures, find_figure
-    from coterie.benchmark.figures import draw_figure
+    from coterie.benchmark.figures import plot_figure
     from coterie.benchmark.store import Store
 
     if name == "list":
         _echo_names((each.name, each.title) for each in all_figures())
         return
-    draw_figure(find_figure(name), Store(out), file)
+    plot_figure(find_figure(name), Store(out), file)
     typer.echo(f"plotted: {file}")
 
 
