@@ -45,16 +45,16 @@ def full_map_steps() -> Iterator[int]:
     """Make maps quick in all tests; return the steps they have otherwise, for tests that need them."""
     from coterie.report import projection
 
-    steps = projection.STEPS
-    projection.STEPS = FEWEST_MAP_STEPS
+    steps = projection.TSNE_STEPS
+    projection.TSNE_STEPS = FEWEST_MAP_STEPS
     yield steps
-    projection.STEPS = steps
+    projection.TSNE_STEPS = steps
 
 
 @pytest.fixture
 def full_maps(full_map_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make maps with as many steps as a user's have."""
-    monkeypatch.setattr("coterie.report.projection.STEPS", full_map_steps)
+    monkeypatch.setattr("coterie.report.projection.TSNE_STEPS", full_map_steps)
 
 
 @pytest.fixture(scope="session")

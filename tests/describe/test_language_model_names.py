@@ -16,15 +16,15 @@ from coterie import describe_clusters
 from coterie.describe.cards import ClusterCard, build_cards
 from coterie.describe.chat_endpoint import Endpoint, NoAnswerError, key_from_environment
 from coterie.describe.language_model_names import (
-    LONGEST_NAME,
-    Answered,
+    MAX_NAME_LENGTH,
+    Answer,
     Question,
     ask_all,
+    build_questions,
     clean_name,
-    cost,
+    drop_duplicate_names,
+    estimate_cost,
     parse_clusters,
-    questions,
-    settle,
     with_names,
 )
 from coterie.errors import SettingError
@@ -41,15 +41,15 @@ def cards() -> list[ClusterCard]:
     return build_cards(describe_clusters(TEXTS, LABELS), TEXTS, LABELS, vectors=None)
 
 
-def _ask(asked: list[Question], endpoint: Endpoint, folder: Path) -> Iterator[Answered]:
+def _ask(asked: list[Question], endpoint: Endpoint, folder: Path) -> Iterator[Answer]:
     """As ``coterie report --name-with`` asks: answers are kept in the run folder."""
     known = KnownNames.read(folder)
     return ask_all(asked, endpoint, known.answers, lambda: known.write(folder))
 
 
-def _asked(cards: list[ClusterCard], server: ChatServer, folder: Path, **given: object) -> list[Answered]:
+def _asked(cards: list[ClusterCard], server: ChatServer, folder: Path, **given: object) -> list[Answer]:
     endpoint = Endpoint(server.url, "tiny", **{"waits": (0.0,), **given})  # type: ignore[arg-type]
-    return list(_ask(questions(cards, {0, 1, 2}), endpoint, folder))
+    return list(_ask(build_questions(cards, {0, 1, 2}), endpoint, folder))
 
 
 # --- the endpoint ---
@@ -199,14 +199,14 @@ def test_nobody_there() -> None:
 
 
 def test_a_question_holds_keywords_texts_and_other_groups(cards: list[ClusterCard]) -> None:
-    first, second = questions(cards, {0, 1})
+    first, second = build_questions(cards, {0, 1})
     told = first.messages[-1]["content"]
     assert (first.cluster, first.n_texts, second.cluster) == (0, 2, 1)
     for part in ("Keywords of the group: parcel", "- late parcel", "- Login", "- Refund"):
         assert part in told
     assert "login trouble" not in told
     assert "odd" not in told
-    without = questions(cards, {0}, with_texts=False)[0]
+    without = build_questions(cards, {0}, with_texts=False)[0]
     assert without.n_texts == 0
     assert "late parcel" not in json.dumps(without.messages)
     assert "parcel" in without.messages[-1]["content"]
@@ -215,26 +215,28 @@ def test_a_question_holds_keywords_texts_and_other_groups(cards: list[ClusterCar
 def test_long_texts_are_cut_and_lines_joined() -> None:
     texts, labels = ["a\nb " + "very " * 100, "other"], np.array([0, 1])
     cards = build_cards(describe_clusters(texts, labels), texts, labels, vectors=None)
-    line = next(line for line in questions(cards, {0})[0].messages[-1]["content"].splitlines() if "very" in line[:20])
+    line = next(
+        line for line in build_questions(cards, {0})[0].messages[-1]["content"].splitlines() if "very" in line[:20]
+    )
     assert line.startswith("- a b very")
     assert len(line) <= 202
 
 
 def test_the_digest_is_of_model_and_question(cards: list[ClusterCard]) -> None:
-    first, second = questions(cards, {0, 1})
-    assert first.digest("a") == questions(cards, {0})[0].digest("a")
+    first, second = build_questions(cards, {0, 1})
+    assert first.digest("a") == build_questions(cards, {0})[0].digest("a")
     assert len({first.digest("a"), first.digest("b"), second.digest("a")}) == 3
     # A name that was given changes no question.
-    assert questions(with_names(cards, {0: "New", 1: "Other"}), {0})[0].digest("a") == first.digest("a")
+    assert build_questions(with_names(cards, {0: "New", 1: "Other"}), {0})[0].digest("a") == first.digest("a")
 
 
 def test_the_cost(cards: list[ClusterCard]) -> None:
-    asked = questions(cards, {0, 2})
-    told = cost(asked)
+    asked = build_questions(cards, {0, 2})
+    told = estimate_cost(asked)
     letters = sum(len(message["content"]) for question in asked for message in question.messages)
     assert (told.requests, told.texts) == (2, 4)
     assert told.tokens_in == pytest.approx(letters / 4, abs=1)
-    assert cost([]).tokens_out == 0
+    assert estimate_cost([]).tokens_out == 0
 
 
 @pytest.mark.parametrize(
@@ -287,22 +289,22 @@ def test_a_long_name_is_cut_between_words() -> None:
     told = clean_name("Parcels that arrived much too late or did not arrive anywhere at all")
     assert told == "Parcels that arrived much too late or did not arrive…"
     whole = clean_name("x" * 100)
-    assert whole == "x" * (LONGEST_NAME - 1) + "…"
+    assert whole == "x" * (MAX_NAME_LENGTH - 1) + "…"
 
 
 def test_no_two_clusters_get_one_name() -> None:
     own = {0: "Parcel, late", 1: "Login", 2: "Refund"}
-    assert settle(own, {0: "Parcels", 1: "Accounts"}) == {0: "Parcels", 1: "Accounts"}
-    assert settle(own, {0: "Trouble", 2: "trouble!"}) == {0: "Trouble"}
+    assert drop_duplicate_names(own, {0: "Parcels", 1: "Accounts"}) == {0: "Parcels", 1: "Accounts"}
+    assert drop_duplicate_names(own, {0: "Trouble", 2: "trouble!"}) == {0: "Trouble"}
     # The first that was named keeps it.
-    assert settle(own, {2: "Trouble", 0: "Trouble"}) == {2: "Trouble"}
+    assert drop_duplicate_names(own, {2: "Trouble", 0: "Trouble"}) == {2: "Trouble"}
     # The keyword name of one that keeps its own is taken.
-    assert settle(own, {0: "login"}) == {}
-    assert settle(own, {0: "Login", 1: "Accounts"}) == {0: "Login", 1: "Accounts"}
+    assert drop_duplicate_names(own, {0: "login"}) == {}
+    assert drop_duplicate_names(own, {0: "Login", 1: "Accounts"}) == {0: "Login", 1: "Accounts"}
     # One falls back, and takes its keyword name from another.
-    assert settle(own, {0: "Trouble", 1: "Trouble", 2: "Login"}) == {0: "Trouble"}
-    assert settle(own, {1: "Login"}) == {1: "Login"}
-    assert settle(own, {9: "Unknown"}) == {}
+    assert drop_duplicate_names(own, {0: "Trouble", 1: "Trouble", 2: "Login"}) == {0: "Trouble"}
+    assert drop_duplicate_names(own, {1: "Login"}) == {1: "Login"}
+    assert drop_duplicate_names(own, {9: "Unknown"}) == {}
 
 
 def test_cards_keep_their_keyword_names(cards: list[ClusterCard]) -> None:
@@ -322,11 +324,11 @@ def test_names_are_asked_for_once(cards: list[ClusterCard], tmp_path: Path) -> N
         assert len(server.requests) == 3
         again = _asked(cards, server, tmp_path)
         assert len(server.requests) == 3
-        assert first[0] == Answered(0, "Late parcels")
+        assert first[0] == Answer(0, "Late parcels")
         assert [each.name for each in again] == [each.name for each in first]
         assert all(each.was_known for each in again)
         endpoint = Endpoint(server.url, "another")
-        assert not next(iter(_ask(questions(cards, {0}), endpoint, tmp_path))).was_known
+        assert not next(iter(_ask(build_questions(cards, {0}), endpoint, tmp_path))).was_known
     stored = (tmp_path / "names.json").read_text(encoding="utf-8")
     assert "late parcel" not in stored
     assert len(json.loads(stored)["answers"]) == 4
@@ -349,7 +351,7 @@ def test_nobody_is_asked_in_vain(cards: list[ClusterCard], tmp_path: Path) -> No
         assert len({each.problem for each in answers}) == 1
         assert [each.name for each in answers] == [None] * 3
     assert not (tmp_path / "names.json").exists()
-    many = [*questions(cards, {0, 1, 2}), *questions(cards, {0, 1, 2}, with_texts=False)]
+    many = [*build_questions(cards, {0, 1, 2}), *build_questions(cards, {0, 1, 2}, with_texts=False)]
     with ChatServer([fails(500)]) as server:
         endpoint = Endpoint(server.url, "tiny", waits=())
         assert len(list(_ask(many, endpoint, tmp_path))) == 6
@@ -358,7 +360,7 @@ def test_nobody_is_asked_in_vain(cards: list[ClusterCard], tmp_path: Path) -> No
 
 def test_an_answer_is_kept_however_it_ends(cards: list[ClusterCard], tmp_path: Path) -> None:
     with ChatServer([says("One")]) as server:
-        asking = _ask(questions(cards, {0, 1, 2}), Endpoint(server.url, "tiny"), tmp_path)
+        asking = _ask(build_questions(cards, {0, 1, 2}), Endpoint(server.url, "tiny"), tmp_path)
         next(asking)
     assert list(KnownNames.read(tmp_path).answers.values()) == ["One"]
 

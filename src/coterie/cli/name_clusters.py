@@ -13,7 +13,7 @@ from coterie.errors import SettingError
 
 if TYPE_CHECKING:
     from coterie.describe.chat_endpoint import Endpoint
-    from coterie.describe.language_model_names import Answered, Question
+    from coterie.describe.language_model_names import Answer, Question
     from coterie.runs.names_file import KnownNames
     from coterie.runs.saved_run import SavedRun
 
@@ -33,7 +33,7 @@ def name_clusters(
 ) -> None:
     """Ask for the names of a run's clusters and keep them in its ``names.json``; what fails keeps its keywords."""
     from coterie.describe.chat_endpoint import Endpoint, key_from_environment
-    from coterie.describe.language_model_names import ask_all, parse_clusters, questions, settle
+    from coterie.describe.language_model_names import ask_all, build_questions, drop_duplicate_names, parse_clusters
     from coterie.runs.edited_clusters import named_by_hand
 
     key, variable = key_from_environment()
@@ -44,7 +44,7 @@ def name_clusters(
     wanted = parse_clusters(given, cards)
     if wanted & by_hand:
         typer.echo(f"{len(wanted & by_hand):,} clusters keep the names that people gave them.", err=True)
-    asked = questions(cards, wanted - by_hand, with_texts=with_texts)
+    asked = build_questions(cards, wanted - by_hand, with_texts=with_texts)
     known = run.known_names
     if known.unreadable:
         typer.echo("Note: names.json cannot be read as names and is made anew.", err=True)
@@ -56,7 +56,7 @@ def name_clusters(
     earlier = dict(known.clusters)
     # Names of clusters that were merged away wait: a merge can be undone.
     waiting = {k: name for k, name in earlier.items() if k not in own}
-    known.clusters = settle(own, earlier | named) | waiting
+    known.clusters = drop_duplicate_names(own, earlier | named) | waiting
     known.write(run.folder)
     run.refresh()
     _tell(answers, known.clusters, own)
@@ -64,10 +64,10 @@ def name_clusters(
 
 def _told_cost(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames, variable: str | None) -> str:
     """What will be sent, to whom, and about what it costs."""
-    from coterie.describe.language_model_names import cost
+    from coterie.describe.language_model_names import estimate_cost
 
     new = [question for question in asked if question.digest(endpoint.model) not in known.answers]
-    expected, at = cost(new), endpoint.host
+    expected, at = estimate_cost(new), endpoint.host
     texts = f"{expected.texts:,} texts of the run" if expected.texts else "keywords and no text of the run"
     sentences = [
         f"{expected.requests:,} requests to {endpoint.model}, about {expected.tokens_in:,} tokens in and "
@@ -91,14 +91,14 @@ def _confirm(told: str, yes: bool) -> None:
         raise SettingError(f"{told}. Nothing was sent: add --yes to send it")
 
 
-def _with_progress(answers: Iterator[Answered], n_asked: int) -> list[Answered]:
+def _with_progress(answers: Iterator[Answer], n_asked: int) -> list[Answer]:
     if not sys.stderr.isatty():
         return list(answers)
     with typer.progressbar(answers, length=n_asked, label="Asking for names", file=sys.stderr) as shown:
         return list(shown)
 
 
-def _tell(answers: Sequence[Answered], names: Mapping[int, str], own: Mapping[int, str]) -> None:
+def _tell(answers: Sequence[Answer], names: Mapping[int, str], own: Mapping[int, str]) -> None:
     """How many were named, and one line for each reason why others were not."""
     reasons: defaultdict[str, list[int]] = defaultdict(list)
     for each in answers:

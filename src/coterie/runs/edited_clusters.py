@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coterie.describe.cards import ClusterCard
 from coterie.describe.clusters import describe_clusters
-from coterie.describe.language_model_names import settle
+from coterie.describe.language_model_names import drop_duplicate_names
 from coterie.runs.edits.log import Edits
 from coterie.runs.edits.replay import Edited, replay
 
@@ -45,7 +45,7 @@ def apply_edits(
     state.notes[:0] = edits.notes
     by_hand = named_by_hand(state)
     given = {k: name for k, name in language_model_names.items() if k in state.names and k not in by_hand}
-    state.names |= settle(state.names, given)
+    state.names |= drop_duplicate_names(state.names, given)
     return state
 
 
