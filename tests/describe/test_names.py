@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import time
 
 import numpy as np
 import pytest
+from call_count import calls_of
 
 from coterie.describe.names import names_from_keywords
 
@@ -69,9 +69,8 @@ def test_a_thousand_clusters_with_few_words_are_told_apart() -> None:
     generator = np.random.default_rng(0)
     words = ["late", "parcel", "login", "refund", "card", "app", "depot", "email"]
     keywords = [list(generator.permutation(words)[: generator.integers(0, 8)]) for _ in range(1_000)]
-    began = time.perf_counter()
     names = names_from_keywords(keywords)
-    assert time.perf_counter() - began < 5
+    assert calls_of(lambda: names_from_keywords(keywords)) < 5 * calls_of(lambda: names_from_keywords(keywords[:250]))
     assert len({name.casefold() for name in names}) == 1_000
 
 

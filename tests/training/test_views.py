@@ -123,13 +123,16 @@ def test_workers_draw_what_is_drawn_here(encoder: TransformerEncoder, augmenter:
         assert 0 <= plain.views.unchanged[PAIR[0]] < 1
 
 
-def test_views_that_nobody_has_begun_are_drawn_here(encoder: TransformerEncoder) -> None:
+def test_views_that_nobody_has_begun_are_drawn_here(
+    encoder: TransformerEncoder, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="coterie")
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, Sleepy(0.3), ahead=1) as made:
-        began = time.perf_counter()
         # No worker can have started yet; afterwards it sleeps over the first view.
         for epoch in range(3):
             assert made.tables(PAIR, epoch, last=0 if epoch else 5) == plain.tables(PAIR, epoch)
-        assert time.perf_counter() - began < view_worker_pool.VIEW_TIMEOUT / 2
+        # Nobody waited for the worker until it was given up.
+        assert "in the training process from now on" not in caplog.text
         assert ("augmented_1", 0) in made.here and ("augmented_2", 2) in made.here
 
 
@@ -324,7 +327,12 @@ def test_no_process_is_left(encoder: TransformerEncoder, end: str, augmenter: Au
     crew = views._pool._workers
     threads, workers = views._pool._threads, [process.pid for process in crew._processes]
     assert len(workers) == 2 and not any(_gone(worker) for worker in workers)
-    time.sleep(0.5)
+    made = Made(views)
+    if isinstance(augmenter, Sleepy):
+        _until_one_runs(made)
+    else:
+        made.settle()
+    del made
     if end == "close":
         pool = views._pool  # held, so that it cannot end by being forgotten
         views.close()
