@@ -14,7 +14,7 @@ from typing import IO, Any
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def atomic_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``target`` if the block succeeds, and is removed if not."""
     target = Path(os.path.abspath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(target: Path) -> Iterator[IO[str]]:
+def atomic_file(target: Path) -> Iterator[IO[str]]:
     """Yield a temporary text file that replaces ``target`` if the block succeeds, and is removed if not."""
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)

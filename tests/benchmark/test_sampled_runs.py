@@ -15,7 +15,7 @@ from coterie.benchmark.partitions import read_partitions
 from coterie.benchmark.scoring import epochs_of, score, scores_of
 from coterie.benchmark.sets import Loaded, find_set, load_set
 from coterie.text.corpus import as_corpus
-from coterie.text.sampling import by_row, learned_places
+from coterie.text.sampling import labels_by_row, sample_places
 
 LEARNED = 200
 
@@ -53,9 +53,9 @@ def sampled(tmp_path_factory: pytest.TempPathFactory, tiny_encoder: Path) -> dic
 def test_places_of_the_texts_that_were_learned_on() -> None:
     corpus = as_corpus(["b", "a", "", "b", "c"])
     # "a" was not learned on; distinct texts stand in the order they are met.
-    places = learned_places(corpus, np.array([3, -1, -1, 3, 0]))
+    places = sample_places(corpus, np.array([3, -1, -1, 3, 0]))
     assert places.tolist() == [0, -1, -1, 0, 1]
-    assert by_row(np.array([7, 5]), places).tolist() == [7, -1, -1, 7, 5]
+    assert labels_by_row(np.array([7, 5]), places).tolist() == [7, -1, -1, 7, 5]
 
 
 def test_epochs_are_of_the_rows_that_were_learned_on(sampled: dict[str, Any]) -> None:

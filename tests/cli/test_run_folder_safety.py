@@ -11,7 +11,7 @@ import pytest
 from command_line import RUN_FILES, column, coterie, done, read_json, refusal, refusal_line, tree, write_csv
 from conftest import topic_texts
 
-from coterie.files import whole_file, whole_folder
+from coterie.files import atomic_file, atomic_folder
 from coterie.methods.baselines.tfidf import TfIdf
 
 FAST = ("-k", 3, "-m", "tfidf", "-q")
@@ -155,18 +155,18 @@ def test_a_failed_swap_keeps_the_old_run(tmp_path: Path, monkeypatch: pytest.Mon
         replace(source, destination)
 
     monkeypatch.setattr("coterie.files.os.replace", second_fails)
-    with pytest.raises(OSError, match="disk trouble"), whole_folder(target) as folder:
+    with pytest.raises(OSError, match="disk trouble"), atomic_folder(target) as folder:
         (folder / "run.json").write_text("new")
     assert tree(tmp_path) == {"run": None, "run/run.json": b"old"}
 
 
 def test_whole_file_appears_at_the_end_only(tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
-    with whole_file(target) as stream:
+    with atomic_file(target) as stream:
         stream.write("grüße\n")
         assert not target.exists()
     assert target.read_bytes() == "grüße\n".encode()
-    with contextlib.suppress(RuntimeError), whole_file(target) as stream:
+    with contextlib.suppress(RuntimeError), atomic_file(target) as stream:
         stream.write("half")
         raise RuntimeError
     assert tree(tmp_path) == {"out.csv": "grüße\n".encode()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.encoders.device_tokens import DeviceTokens, rounded_up
+from coterie.encoders.device_tokens import DeviceTokens, round_up
 from coterie.encoders.tokenization import TokenArrays
 
 CPU = torch.device("cpu")
@@ -41,12 +41,12 @@ def test_the_padding_id_is_the_one_given() -> None:
 
 @pytest.mark.parametrize(("length", "step", "expected"), [(1, 8, 8), (8, 8, 8), (9, 8, 16), (5, 1, 5)])
 def test_rounded_up(length: int, step: int, expected: int) -> None:
-    assert rounded_up(length, step) == expected
+    assert round_up(length, step) == expected
 
 
 def test_texts_are_put_behind_others() -> None:
     tokens = DeviceTokens(_from_lists([[2, 7, 8, 3], [2, 3]]), 77, CPU)
-    longer = tokens.extended([_from_lists([[2, 9, 3], [2, 4, 5, 6, 3]]), _from_lists([[2, 6, 3]])])
+    longer = tokens.concatenate([_from_lists([[2, 9, 3], [2, 4, 5, 6, 3]]), _from_lists([[2, 6, 3]])])
     assert len(tokens) == 2
     assert len(longer) == 5
     rows = np.array([4, 1, 3, 2, 0])
@@ -55,6 +55,6 @@ def test_texts_are_put_behind_others() -> None:
     assert mask.sum(dim=1).tolist() == longer.lengths_on_host[rows].tolist() == longer.lengths[rows].tolist()
     assert (longer.ids.dtype, longer.starts.dtype, longer.lengths.dtype) == (torch.int32, torch.int64, torch.int64)
     # From the same originals again, as every epoch does.
-    again = tokens.extended([_from_lists([[2, 5, 3]])])
+    again = tokens.concatenate([_from_lists([[2, 5, 3]])])
     assert again.batch(torch.tensor([2, 0]), 4)[0].tolist() == [[2, 5, 3, 77], [2, 7, 8, 3]]
-    assert tokens.extended([]) is tokens
+    assert tokens.concatenate([]) is tokens

@@ -19,9 +19,9 @@ from coterie.encoders.packing import (
     _TextMeans,
     pack,
     pack_windows,
-    padded,
+    pad,
     text_means,
-    unpadded,
+    unpad,
 )
 from coterie.encoders.window_packing import plan_windows
 
@@ -60,7 +60,7 @@ def _windowed(lengths: list[int], rows: list[int], step: int = 1) -> tuple[Any, 
 def _check(table: Any, packed: PackedBatch, rows: list[int]) -> None:
     """Each wanted text whole and in order, at consecutive places, its positions from 0."""
     assert packed.n_texts == len(rows)
-    wanted = range(packed.n_all) if packed.wanted is None else packed.wanted.tolist()
+    wanted = range(packed.n_all) if packed.needed is None else packed.needed.tolist()
     for row, place in zip(rows, wanted, strict=True):
         begin, end = packed.offsets[place : place + 2].tolist()
         assert torch.equal(packed.ids[begin:end], _text(table, row))
@@ -112,9 +112,9 @@ def test_edges(lengths: list[int]) -> None:
 def test_padded_and_unpadded_are_each_others_way_back(make: Any, lengths: list[int]) -> None:
     _, packed = make(lengths, list(range(len(lengths))))
     rows = torch.randn(len(packed.ids), 2, 3)
-    table = padded(rows, packed)
+    table = pad(rows, packed)
     assert table.shape == (packed.n_all, packed.longest, 2, 3)
-    assert torch.equal(unpadded(table, packed), rows)
+    assert torch.equal(unpad(table, packed), rows)
     # Row by row the texts' own tokens, then zeros.
     for place, (begin, end) in enumerate(packed.offsets.unfold(0, 2, 1).tolist()):
         assert torch.equal(table[place, : end - begin], rows[begin:end])
@@ -128,7 +128,7 @@ def test_text_means_are_means_of_the_wanted_texts(make: Any, lengths: list[int])
     _, packed = make(lengths, rows)
     states = torch.randn(len(packed.ids), 4)
     found = text_means(states, packed)
-    wanted = range(packed.n_all) if packed.wanted is None else packed.wanted.tolist()
+    wanted = range(packed.n_all) if packed.needed is None else packed.needed.tolist()
     expected = [states[packed.offsets[place] : packed.offsets[place + 1]].mean(dim=0) for place in wanted]
     torch.testing.assert_close(found, torch.stack(expected))
     assert len(found) == len(rows)
@@ -163,8 +163,8 @@ def test_gradients_of_the_whole_way(make: Any, lengths: list[int]) -> None:
     _, packed = make(lengths, list(range(len(lengths))))
     states = _wide(len(packed.ids), 2)
     for function in (
-        lambda given: padded(given, packed),
-        lambda given: unpadded(padded(given, packed).square(), packed),
+        lambda given: pad(given, packed),
+        lambda given: unpad(pad(given, packed).square(), packed),
         lambda given: text_means(given, packed),
     ):
         assert torch.autograd.gradcheck(function, states)

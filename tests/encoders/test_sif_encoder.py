@@ -9,7 +9,7 @@ import pytest
 from reference.sif_oracle import sif
 
 from coterie.encoders.sif import SifEncoder, encoder_words, first_component
-from coterie.encoders.word_vector_file import WordVectorVocabulary, read_vectors, words_of
+from coterie.encoders.word_vector_file import WordVectorVocabulary, read_vectors, split_words_and_punctuation
 from coterie.errors import InputError
 
 TEXTS = ["late parcel", "parcel is late late", "my password", "the password is reset", "parcel"]
@@ -98,4 +98,4 @@ def test_words_are_looked_up_as_they_stand_then_in_lower_case() -> None:
     tokens = words.tokenize(["US us Us", "Don't e-mail, please!", "我的", ""])
     assert tokens.ids.tolist() == [1, 0, 0, 2, 3, 4]
     assert tokens.lengths.tolist() == [3, 2, 1, 0]
-    assert words_of("late? (again)") == ["late", "?", "(", "again", ")"]
+    assert split_words_and_punctuation("late? (again)") == ["late", "?", "(", "again", ")"]

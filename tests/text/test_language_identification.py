@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.text.language_identification import TEXTS_PER_CLUSTER, cluster_languages, language_split, languages_of
+from coterie.text.language_identification import (
+    TEXTS_PER_CLUSTER,
+    find_language_split,
+    identify_cluster_languages,
+    identify_languages,
+)
 
 # One sentence a subject; what stands in the braces varies.
 ENGLISH = [
@@ -65,7 +70,7 @@ TEXTS = {
 @pytest.mark.parametrize("language", TEXTS)
 def test_sentences_are_known_by_their_function_words(language: str) -> None:
     texts, _ = TEXTS[language]
-    found = languages_of(texts)
+    found = identify_languages(texts)
     assert len(found) == len(texts)
     assert found.count(language) >= 0.9 * len(texts)
     assert set(found) <= {language, ""}, "none is taken for another language"
@@ -79,85 +84,85 @@ def test_words_that_english_shares_do_not_make_a_text_english() -> None:
         "de kat is in de tuin",
     ]
     french = ["on me parle de lui", "je me souviens de toi", "le prix de la voiture", "un peu de pain"]
-    assert "english" not in languages_of(dutch)
-    assert "english" not in languages_of(french)
+    assert "english" not in identify_languages(dutch)
+    assert "english" not in identify_languages(french)
 
 
 def test_a_text_without_function_words_is_of_no_known_language() -> None:
-    assert languages_of(["", "12345", "xyzzy", "???", "日本語のテキスト"]) == [""] * 5
-    assert languages_of([]) == []
+    assert identify_languages(["", "12345", "xyzzy", "???", "日本語のテキスト"]) == [""] * 5
+    assert identify_languages([]) == []
 
 
 def test_a_text_is_known_whatever_its_company_and_case() -> None:
     english, german = TEXTS["english"][0][0], TEXTS["german"][0][0]
-    assert languages_of([german, english, german.upper()]) == ["german", "english", "german"]
-    assert [languages_of([each])[0] for each in (german, english)] == ["german", "english"]
+    assert identify_languages([german, english, german.upper()]) == ["german", "english", "german"]
+    assert [identify_languages([each])[0] for each in (german, english)] == ["german", "english"]
 
 
 def test_clusters_that_are_languages() -> None:
     texts = [*TEXTS["english"][0], *TEXTS["german"][0]]
     labels = np.repeat([0, 1], [108, 96])
-    assert language_split(texts, labels) == ("english", "german")
-    assert language_split(texts, 1 - labels) == ("english", "german")
+    assert find_language_split(texts, labels) == ("english", "german")
+    assert find_language_split(texts, 1 - labels) == ("english", "german")
     order = np.random.default_rng(0).permutation(204)
-    assert language_split([texts[i] for i in order], labels[order]) == ("english", "german")
+    assert find_language_split([texts[i] for i in order], labels[order]) == ("english", "german")
 
 
 def test_the_language_of_most_texts_is_named_first() -> None:
     texts = [*TEXTS["english"][0][:80], *TEXTS["german"][0]]
-    assert language_split(texts, np.repeat([0, 1], [80, 96])) == ("german", "english")
+    assert find_language_split(texts, np.repeat([0, 1], [80, 96])) == ("german", "english")
 
 
 def test_clusters_that_have_nothing_to_do_with_the_language() -> None:
     texts = [*TEXTS["english"][0], *TEXTS["german"][0]]
     for seed in range(5):
         labels = np.random.default_rng(seed).integers(2, size=len(texts))
-        assert language_split(texts, labels) == ()
+        assert find_language_split(texts, labels) == ()
 
 
 def test_clusters_of_subjects_across_languages() -> None:
     texts = [*TEXTS["english"][0], *TEXTS["german"][0]]
     labels = np.array([*TEXTS["english"][1], *TEXTS["german"][1]])
     assert len(set(labels.tolist())) == 12
-    assert language_split(texts, labels) == ()
+    assert find_language_split(texts, labels) == ()
 
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_one_language_is_not_split(language: str) -> None:
     texts, subjects = TEXTS[language]
-    assert language_split(texts, np.array(subjects)) == ()
-    assert language_split(texts, np.arange(len(texts)) % 2) == ()
-    assert language_split(texts, np.zeros(len(texts), dtype=np.int64)) == ()
+    assert find_language_split(texts, np.array(subjects)) == ()
+    assert find_language_split(texts, np.arange(len(texts)) % 2) == ()
+    assert find_language_split(texts, np.zeros(len(texts), dtype=np.int64)) == ()
 
 
 def test_texts_of_no_known_language_are_not_split() -> None:
-    assert language_split(["xyzzy 1", "plugh 2"] * 50, np.arange(100) % 2) == ()
+    assert find_language_split(["xyzzy 1", "plugh 2"] * 50, np.arange(100) % 2) == ()
 
 
 def test_a_cluster_in_another_language_than_most_texts_is_told() -> None:
     texts = [*TEXTS["english"][0][:60], *TEXTS["german"][0][:20], *TEXTS["spanish"][0][:10]]
     rows = np.arange(90)
-    assert cluster_languages(texts, [rows[:30], rows[30:60], rows[60:80], rows[80:]]) == [
+    assert identify_cluster_languages(texts, [rows[:30], rows[30:60], rows[60:80], rows[80:]]) == [
         None,
         None,
         "german",
         "spanish",
     ]
     # The usual language is that of most texts, not English.
-    assert cluster_languages(texts, [rows[:10], rows[60:80]]) == ["english", None]
+    assert identify_cluster_languages(texts, [rows[:10], rows[60:80]]) == ["english", None]
 
 
 def test_a_mixed_cluster_has_no_language_of_its_own() -> None:
     texts = [*TEXTS["english"][0][:60], *TEXTS["german"][0][:20]]
     mixed = np.r_[0:20, 60:79]
-    assert cluster_languages(texts, [mixed, np.arange(20, 60)]) == [None, None]
+    assert identify_cluster_languages(texts, [mixed, np.arange(20, 60)]) == [None, None]
     # Nor has one of which the language shows in less than half of the texts.
-    assert cluster_languages([*texts, *["xyzzy"] * 30], [np.arange(60), np.arange(60, 110)]) == [None, None]
+    assert identify_cluster_languages([*texts, *["xyzzy"] * 30], [np.arange(60), np.arange(60, 110)]) == [None, None]
 
 
 def test_empty_clusters_and_unknown_languages_are_none() -> None:
-    assert cluster_languages(["???", "12"], [np.array([0, 1]), np.array([], dtype=np.int64)]) == [None, None]
-    assert cluster_languages([], []) == []
+    assert identify_cluster_languages(["???", "12"], [np.array([0, 1]), np.array([], dtype=np.int64)]) == [None, None]
+    assert identify_cluster_languages([], []) == []
 
 
 def test_texts_from_all_over_a_large_cluster_are_looked_at() -> None:
@@ -166,4 +171,4 @@ def test_texts_from_all_over_a_large_cluster_are_looked_at() -> None:
     few, many = [english[0]] * TEXTS_PER_CLUSTER, [german[0]] * (3 * TEXTS_PER_CLUSTER)
     texts = [*few, *many, *english * 20]
     large = np.arange(4 * TEXTS_PER_CLUSTER)
-    assert cluster_languages(texts, [large, np.arange(4 * TEXTS_PER_CLUSTER, len(texts))]) == ["german", None]
+    assert identify_cluster_languages(texts, [large, np.arange(4 * TEXTS_PER_CLUSTER, len(texts))]) == ["german", None]

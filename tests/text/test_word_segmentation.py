@@ -29,7 +29,7 @@ texts = st.text(alphabet=ALPHABET, max_size=30)
 @settings(max_examples=300, deadline=None)
 def test_nothing_is_lost(text: str) -> None:
     split = split_text(text)
-    assert split.replaced(split.words) == text
+    assert split.replace_words(split.words) == text
     assert len(split.gaps) == len(split.words) + 1
     assert all(gap == "" or gap.isspace() for gap in split.gaps)
     assert all(word and not any(character.isspace() for character in word) for word in split.words)
@@ -41,7 +41,7 @@ def test_nothing_is_lost(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_any_text_comes_back(text: str) -> None:
     split = split_text(text)
-    assert split.replaced(split.words) == text
+    assert split.replace_words(split.words) == text
 
 
 @given(st.text(alphabet="abc ?!\t\n'é", max_size=40))
@@ -88,28 +88,28 @@ def test_thai_keeps_vowels_and_tones_with_their_consonant() -> None:
 
 
 def test_keeping_some_words() -> None:
-    assert split_text("one  two\tthree").kept([0, 2]) == "one three"
-    assert split_text(" one  two ").kept([1]) == "two"
-    assert split_text("我的包裹在哪里").kept([0, 2, 3]) == "我包裹"
-    assert split_text("你好 世界").kept([0, 3]) == "你 界"  # there was a space in between
-    assert split_text("abc中def").kept([0, 2]) == "abc def"  # not one word of two
-    assert split_text("one two").kept([]) == ""
+    assert split_text("one  two\tthree").keep_words([0, 2]) == "one three"
+    assert split_text(" one  two ").keep_words([1]) == "two"
+    assert split_text("我的包裹在哪里").keep_words([0, 2, 3]) == "我包裹"
+    assert split_text("你好 世界").keep_words([0, 3]) == "你 界"  # there was a space in between
+    assert split_text("abc中def").keep_words([0, 2]) == "abc def"  # not one word of two
+    assert split_text("one two").keep_words([]) == ""
 
 
 def test_putting_words_in() -> None:
-    assert split_text("one two").inserted([(0, "new")]) == "new one two"
-    assert split_text("one  two").inserted([(1, "new"), (1, "er")]) == "one new er two"
-    assert split_text("one  two three").inserted([(3, "new")]) == "one  two three new"
-    assert split_text(" one ").inserted([(1, "new")]) == " one new "
-    assert split_text("你好").inserted([(1, "们")]) == "你们好"
-    assert split_text("用Java写").inserted([(1, "coffee")]) == "用coffee Java写"
+    assert split_text("one two").insert_words([(0, "new")]) == "new one two"
+    assert split_text("one  two").insert_words([(1, "new"), (1, "er")]) == "one new er two"
+    assert split_text("one  two three").insert_words([(3, "new")]) == "one  two three new"
+    assert split_text(" one ").insert_words([(1, "new")]) == " one new "
+    assert split_text("你好").insert_words([(1, "们")]) == "你们好"
+    assert split_text("用Java写").insert_words([(1, "coffee")]) == "用coffee Java写"
 
 
 def test_putting_words_in_the_place_of_others() -> None:
-    assert split_text("one  two\n").replaced(["1", "2"]) == "1  2\n"
-    assert split_text("abc中def").replaced(["中", "abc", "def"]) == "中abc def"
+    assert split_text("one  two\n").replace_words(["1", "2"]) == "1  2\n"
+    assert split_text("abc中def").replace_words(["中", "abc", "def"]) == "中abc def"
     with pytest.raises(ValueError):
-        split_text("one two").replaced(["one"])
+        split_text("one two").replace_words(["one"])
 
 
 def test_scripts_with_and_without_spaces() -> None:

@@ -94,10 +94,10 @@ class _Clusterings:
         from threadpoolctl import threadpool_limits
 
         from coterie.clustering.umap_reduction import umap_reduced
-        from coterie.encoders.precomputed_embeddings import vectors_by_text
+        from coterie.encoders.precomputed_embeddings import embeddings_by_text
 
         if self._small is None:
-            distinct = vectors_by_text(self._vectors, self._corpus)
+            distinct = embeddings_by_text(self._vectors, self._corpus)
             # UMAP sets the process to use all cores, and IDEC after it would compete with other runs for them.
             with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
                 small = umap_reduced(distinct, self._n_clusters + 1, self._common["random_state"])

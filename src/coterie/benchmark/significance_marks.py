@@ -12,7 +12,7 @@ from coterie.benchmark.cell_runs import run_names
 from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.specs import FINAL, FROZEN, TableSpec
 from coterie.benchmark.store import Store
-from coterie.files import whole_file
+from coterie.files import atomic_file
 
 
 def p_values(
@@ -91,5 +91,5 @@ def _read_comparisons(store: Store) -> dict[str, Any]:
 
 
 def _write_comparisons(store: Store, comparisons: dict[str, Any]) -> None:
-    with whole_file(store.comparisons_file) as stream:
+    with atomic_file(store.comparisons_file) as stream:
         stream.write(json.dumps(comparisons, indent=1, sort_keys=True) + "\n")

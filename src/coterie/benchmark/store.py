@@ -17,7 +17,7 @@ from coterie.benchmark.partitions import ENDING, ON, read_partitions, write_comp
 from coterie.benchmark.rows import PROTOCOL, Row
 from coterie.benchmark.sets import BenchmarkSet
 from coterie.errors import InputError
-from coterie.files import whole_file
+from coterie.files import atomic_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +124,7 @@ class Store:
 
     def write(self, name: str, record: Mapping[str, Any]) -> None:
         """Write a loose run as a whole or not at all: one that is killed leaves nothing that looks like a result."""
-        with whole_file(self.run_file(name)) as stream:
+        with atomic_file(self.run_file(name)) as stream:
             stream.write(json.dumps(record, indent=1) + "\n")
 
     def write_trace(self, name: str, trace: Mapping[str, Any]) -> None:

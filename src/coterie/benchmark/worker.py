@@ -69,7 +69,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     from coterie.benchmark.augmentation_cosines import augmented_cosines
     from coterie.methods.building import build_method
     from coterie.methods.results import plain
-    from coterie.text.sampling import by_row, learned_places
+    from coterie.text.sampling import labels_by_row, sample_places
     from coterie.version import __version__
 
     corpus, held_out = _texts(job["texts"])
@@ -81,8 +81,8 @@ def fitted(job: dict[str, Any]) -> dict[str, Any]:
     model.fit(corpus, sample=_most(model, corpus))
     seconds = time.perf_counter() - began
     snapshots = vars(model).get("snapshots_", [])
-    places = learned_places(corpus, model.initial_labels_) if snapshots else corpus.distinct_index
-    others = _save(model, corpus, held_out, [by_row(each.labels, places) for each in snapshots], job)
+    places = sample_places(corpus, model.initial_labels_) if snapshots else corpus.distinct_index
+    others = _save(model, corpus, held_out, [labels_by_row(each.labels, places) for each in snapshots], job)
     return {
         "snapshots": [{"stage": each.stage, "epoch": each.epoch, "step": each.step} for each in snapshots],
         "traced": _traced(places, snapshots, job),

@@ -179,7 +179,7 @@ def run(
     from coterie.describe.breakdown import break_down, with_breakdowns
     from coterie.describe.cards import build_cards
     from coterie.describe.clusters import describe_clusters
-    from coterie.files import whole_folder, write_json
+    from coterie.files import atomic_folder, write_json
     from coterie.methods.trained import Clock
     from coterie.runs.assignments_file import AssignmentWriter
     from coterie.runs.calibration import calibrate_model
@@ -192,7 +192,7 @@ def run(
     if not quiet:
         typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
     # The folder is opened first: a place that cannot be written to should not cost a training run.
-    with whole_folder(output) as folder:
+    with atomic_folder(output) as folder:
         expected = None if quiet else _estimated(model, corpus, sample)
         began = time.perf_counter()
         clock = Clock(dict(seconds or {}))

@@ -45,7 +45,7 @@ def predict(
     `coterie predict run archive.csv.gz --text-column body --id-column ticket -o archive-clusters.csv`
     """
     from coterie.errors import InputError
-    from coterie.files import whole_file
+    from coterie.files import atomic_file
     from coterie.runs.assignments_file import AssignmentWriter
     from coterie.runs.folder import check_free
     from coterie.text.reading import iter_corpus
@@ -82,7 +82,7 @@ def predict(
     rows = empty = cut = 0
     writer: AssignmentWriter | None = None
     show_count = not quiet and sys.stderr.isatty()
-    with whole_file(output) as stream:
+    with atomic_file(output) as stream:
         for corpus in chunks:
             answer = model.assign(corpus)
             labels, confidence = answer.labels, answer.confidence

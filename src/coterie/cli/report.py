@@ -136,7 +136,7 @@ def _update_cards(run: SavedRun, counted: Sequence[Breakdown]) -> list[ClusterCa
 
 def _retell(run: SavedRun, path: Path, counted: Sequence[Breakdown]) -> None:
     """Write names and columns into the report that the fit of a run without texts left: only a fit can make more."""
-    from coterie.files import whole_file
+    from coterie.files import atomic_file
     from coterie.report.html.update import update_page
     from coterie.runs.clusters_file import CLUSTERS_FILE
 
@@ -147,7 +147,7 @@ def _retell(run: SavedRun, path: Path, counted: Sequence[Breakdown]) -> None:
         typer.echo(f"Wrote {run.folder / CLUSTERS_FILE}; a run without texts gets its report when it is fitted.")
         return
     page = update_page(made.read_text(encoding="utf-8"), cards, counted)
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(page)
     typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
 
@@ -183,12 +183,12 @@ def write_report(
     by: Sequence[Breakdown] = (),
 ) -> tuple[ClusterCard, ...]:
     """Write the report of a run, whole or not at all; the cards of its clusters."""
-    from coterie.files import whole_file
+    from coterie.files import atomic_file
     from coterie.report.html.content import build_report
     from coterie.report.html.rendering import render_page
 
     data = build_report(run, labels=labels, kind=kind, points=points, with_texts=with_texts, by=by)
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(render_page(data.content))
     if with_texts and path == run.folder / REPORT_FILE:
         run.store_map(data.model.stored_map)

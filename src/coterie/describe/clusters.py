@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.describe.keywords import cluster_keywords, rows_by_cluster
 from coterie.errors import InputError
-from coterie.text.language_identification import cluster_languages
+from coterie.text.language_identification import identify_cluster_languages
 from coterie.types import ClusterSummary, Topic
 
 # Jaccard similarity of the words of two texts above which one of them adds nothing for a reader.
@@ -58,7 +58,7 @@ def describe_clusters(
     sizes = np.bincount(clusters[clusters >= 0], minlength=n_clusters)
     keywords = cluster_keywords(texts, clusters, n_clusters, n_keywords)
     by_cluster = rows_by_cluster(clusters, n_clusters)
-    languages = cluster_languages(texts, by_cluster)
+    languages = identify_cluster_languages(texts, by_cluster)
     summaries = []
     for k, members in enumerate(by_cluster):
         nearest = members[np.argsort(distance[members], kind="stable")]

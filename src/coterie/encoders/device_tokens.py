@@ -31,7 +31,7 @@ class DeviceTokens:
     def __len__(self) -> int:
         return len(self.lengths_on_host)
 
-    def extended(self, parts: Sequence[TokenArrays]) -> DeviceTokens:
+    def concatenate(self, parts: Sequence[TokenArrays]) -> DeviceTokens:
         """Return these texts followed by those of ``parts``; only ``parts`` are copied to the device."""
         if not parts:
             return self
@@ -46,7 +46,7 @@ class DeviceTokens:
 
     def width(self, rows: NDArray[np.int64]) -> int:
         """Return the padded width, in tokens, of a batch of these rows."""
-        return rounded_up(int(self.lengths_on_host[rows].max()), self.width_step)
+        return round_up(int(self.lengths_on_host[rows].max()), self.width_step)
 
     def batch(self, rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
         """Return ids and mask (``rows`` x ``width``) of the texts ``rows``."""
@@ -59,6 +59,6 @@ class DeviceTokens:
         return ids, mask.long()
 
 
-def rounded_up(length: int, step: int) -> int:
+def round_up(length: int, step: int) -> int:
     """Return ``length`` rounded up to the next multiple of ``step``."""
     return -(-length // step) * step

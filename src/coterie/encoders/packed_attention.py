@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from coterie.encoders.packing import PackedBatch, padded, unpadded
+from coterie.encoders.packing import PackedBatch, pad, unpad
 
 # Tokens of the longest text up to which matrix products are faster than torch's attention on a CPU.
 SHORT = 64
@@ -42,7 +42,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
         query, key, value = mixed.view(-1, packed.window, 3, heads, size).permute(2, 0, 3, 1, 4)
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=dropout)
         return attended.transpose(1, 2).reshape(tokens, heads * size)
-    query, key, value = padded(mixed, packed).permute(2, 0, 3, 1, 4)
+    query, key, value = pad(mixed, packed).permute(2, 0, 3, 1, 4)
     mask = None
     if not packed.uniform:
         lengths = packed.offsets.diff().unsqueeze(1)
@@ -51,7 +51,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
         attended = _by_products(query, key, value, mask)
     else:
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-    return unpadded(attended.transpose(1, 2), packed).reshape(tokens, heads * size)
+    return unpad(attended.transpose(1, 2), packed).reshape(tokens, heads * size)
 
 
 def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:

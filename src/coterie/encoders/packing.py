@@ -31,7 +31,7 @@ class PackedBatch:
         The most tokens that a text may have.
     uniform:
         Whether all texts have exactly ``longest`` tokens.
-    wanted:
+    needed:
         The places of the texts whose result is needed, where fillers stand between them; ``None`` for all.
     window:
         The width of a window in tokens: no text crosses a multiple of it; 0 without windows.
@@ -43,7 +43,7 @@ class PackedBatch:
     offsets: Tensor
     longest: int
     uniform: bool = False
-    wanted: Tensor | None = None
+    needed: Tensor | None = None
     window: int = 0
 
     @property
@@ -53,11 +53,11 @@ class PackedBatch:
 
     @property
     def n_texts(self) -> int:
-        return self.n_all if self.wanted is None else len(self.wanted)
+        return self.n_all if self.needed is None else len(self.needed)
 
-    def chosen(self, by_text: Tensor) -> Tensor:
+    def select_needed(self, by_text: Tensor) -> Tensor:
         """Return the rows of the texts whose result is needed, from one row per text."""
-        return by_text if self.wanted is None else by_text.index_select(0, self.wanted)
+        return by_text if self.needed is None else by_text.index_select(0, self.needed)
 
     @property
     def slots(self) -> Tensor:
@@ -71,11 +71,11 @@ def pack(tokens: TokenTable, rows: Tensor, size: int, longest: int, *, uniform: 
 
 
 def pack_windows(
-    tokens: TokenTable, rows: Tensor, lengths: Tensor, wanted: Tensor, n_windows: int, width: int
+    tokens: TokenTable, rows: Tensor, lengths: Tensor, needed: Tensor, n_windows: int, width: int
 ) -> PackedBatch:
     """Pack texts by a :class:`~coterie.encoders.window_packing.WindowPlan` whose arrays are on the device."""
     whole = _end_to_end(tokens, rows, lengths, n_windows * width)
-    return PackedBatch(*whole, width, wanted=wanted, window=width)
+    return PackedBatch(*whole, width, needed=needed, window=width)
 
 
 def _end_to_end(tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -132,7 +132,7 @@ class _TextMeans(torch.autograd.Function):
         return (gradient / lengths).index_select(0, owners), None, None
 
 
-def padded(rows: Tensor, packed: PackedBatch) -> Tensor:
+def pad(rows: Tensor, packed: PackedBatch) -> Tensor:
     """Return the tokens of packed texts as ``n_all x longest x ...``, with zeros after the end of each text."""
     if packed.uniform:
         return rows.view(packed.n_all, packed.longest, *rows.shape[1:])
@@ -141,8 +141,8 @@ def padded(rows: Tensor, packed: PackedBatch) -> Tensor:
     return spread.view(packed.n_all, packed.longest, *rows.shape[1:])
 
 
-def unpadded(table: Tensor, packed: PackedBatch) -> Tensor:
-    """Return the tokens of a padded table as packed rows: the inverse of :func:`padded`."""
+def unpad(table: Tensor, packed: PackedBatch) -> Tensor:
+    """Return the tokens of a padded table as packed rows: the inverse of :func:`pad`."""
     flat = table.reshape(-1, *table.shape[2:])
     if packed.uniform:
         return flat
@@ -153,9 +153,9 @@ def unpadded(table: Tensor, packed: PackedBatch) -> Tensor:
 def text_means(states: Tensor, packed: PackedBatch) -> Tensor:
     """Return the mean over the tokens of each text whose result is needed."""
     if packed.uniform:
-        return packed.chosen(states.view(packed.n_all, packed.longest, -1).mean(dim=1))
+        return packed.select_needed(states.view(packed.n_all, packed.longest, -1).mean(dim=1))
     if states.device.type not in {"cpu", "cuda"}:  # other devices have no segment_reduce
         lengths = packed.offsets.diff().clamp_min(1).unsqueeze(1)
-        return packed.chosen(padded(states, packed).sum(dim=1) / lengths)
+        return packed.select_needed(pad(states, packed).sum(dim=1) / lengths)
     means: Tensor = _TextMeans.apply(states, packed.offsets, packed.owners)
-    return packed.chosen(means)
+    return packed.select_needed(means)

@@ -14,7 +14,7 @@ from coterie.text.corpus import Corpus
 CHECKED_AT_A_TIME = 65_536
 
 
-def vectors_by_text(embeddings: Any, corpus: Corpus) -> NDArray[np.float32]:
+def embeddings_by_text(embeddings: Any, corpus: Corpus) -> NDArray[np.float32]:
     """Return one embedding per distinct text (that of its first row) from one per row of the corpus."""
     try:
         array = np.asarray(embeddings, dtype=np.float32)

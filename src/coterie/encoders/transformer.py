@@ -20,7 +20,7 @@ from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.fused_operations import FusedOperations
 from coterie.encoders.model_loading import hide_transformers_output, length_limit, load_light, load_with_transformers
 from coterie.encoders.packed_bert import Layer, can_pack, layer_weights, run_packed
-from coterie.encoders.packing import PackedBatch, pack, padded, text_means
+from coterie.encoders.packing import PackedBatch, pack, pad, text_means
 from coterie.encoders.sentence_transformer_files import SentenceSettings, check_settings, read_settings, write_settings
 from coterie.encoders.tokenization import (
     FEWEST_TEXTS_FOR_CACHE,
@@ -177,9 +177,9 @@ class TransformerEncoder(nn.Module):
         if self.settings.pooling == "mean":
             return self._finished(text_means(states, packed))
         if self.settings.pooling == "cls":
-            return self._finished(states[packed.chosen(packed.offsets[:-1]).long()])
-        table = packed.chosen(padded(states, packed))
-        lengths = packed.chosen(packed.offsets.diff()).unsqueeze(1)
+            return self._finished(states[packed.select_needed(packed.offsets[:-1]).long()])
+        table = packed.select_needed(pad(states, packed))
+        lengths = packed.select_needed(packed.offsets.diff()).unsqueeze(1)
         return self._finished(self._pool(table, torch.arange(packed.longest, device=states.device) < lengths))
 
     def layer_weights(self, dtype: torch.dtype) -> list[Layer]:

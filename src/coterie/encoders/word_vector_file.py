@@ -17,12 +17,12 @@ from coterie.text.word_segmentation import split_words
 _WORD = re.compile(r"\w+(?:['’.-]\w+)*|[^\w\s]")
 
 
-def words_of(text: str) -> list[str]:
+def split_words_and_punctuation(text: str) -> list[str]:
     """Return the words and punctuation marks of ``text``, unchanged.
 
     Examples
     --------
-    >>> words_of("Where's my e-mail?")
+    >>> split_words_and_punctuation("Where's my e-mail?")
     ["Where's", 'my', 'e-mail', '?']
     """
     return [word for chunk in split_words(text) for word in _WORD.findall(chunk)]
@@ -74,13 +74,18 @@ class WordVectorVocabulary:
     @classmethod
     def read(cls, path: Path, texts: Sequence[str]) -> tuple[WordVectorVocabulary, NDArray[np.float32]]:
         """Read the vectors of the words of ``texts`` that the file holds."""
-        wanted = dict.fromkeys(word for text in texts for each in words_of(text) for word in (each, each.lower()))
+        wanted = dict.fromkeys(
+            word for text in texts for each in split_words_and_punctuation(text) for word in (each, each.lower())
+        )
         words, table = read_vectors(path, wanted)
         return cls(words), table
 
     def tokenize(self, texts: Sequence[str]) -> TokenArrays:
         """Return the rows of the words of each text."""
-        rows = [[row for word in words_of(text) if (row := self._row(word)) is not None] for text in texts]
+        rows = [
+            [row for word in split_words_and_punctuation(text) if (row := self._row(word)) is not None]
+            for text in texts
+        ]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         return contiguous_tokens(np.array([row for each in rows for row in each], dtype=np.int32), lengths, 0)
 

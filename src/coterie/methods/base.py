@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from coterie.checks import check_whole
 from coterie.clustering.assignment import student_t_from_distances
-from coterie.encoders.precomputed_embeddings import vectors_by_text
+from coterie.encoders.precomputed_embeddings import embeddings_by_text
 from coterie.errors import InputError, NotFittedError, SettingError
 from coterie.methods.assignment import Assigner
 from coterie.methods.fitted_attributes import set_fitted_attributes
@@ -313,7 +313,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         reason = self._accepts_embeddings()
         if reason is not None:
             raise SettingError(f"embeddings= cannot be used: {reason}")
-        return vectors_by_text(embeddings, corpus)
+        return embeddings_by_text(embeddings, corpus)
 
     def _to_assign(self, texts: Any, embeddings: Any) -> tuple[Corpus, NDArray[np.float32] | None]:
         self._check_fitted()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ModelFolderError, SettingError
-from coterie.files import whole_folder, write_json
+from coterie.files import atomic_folder, write_json
 from coterie.methods.base import ClusteringMethod
 from coterie.methods.registry import METHODS, find_method
 from coterie.selection.training_verdict import TrainingVerdict
@@ -48,7 +48,7 @@ def save(method: ClusteringMethod, folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / META_FILE).is_file())):
         raise ModelFolderError(f"{folder} exists and was not written by Coterie; choose another folder")
     fitted, verdict = vars(method), method.training_verdict_
-    with whole_folder(folder) as scratch:
+    with atomic_folder(folder) as scratch:
         extra = method._save_parts(scratch)
         arrays = {name: fitted[name] for name in FITTED_ARRAYS if name in fitted} | method._state()
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, scratch / ARRAYS_FILE)

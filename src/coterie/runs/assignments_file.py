@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.text.reading import column_names, read_columns
-from coterie.text.source import listed
+from coterie.text.source import quoted_list
 
 if TYPE_CHECKING:
     from coterie.text.corpus import Corpus
@@ -87,7 +87,7 @@ class AssignmentsFile:
         stored = dict(zip(kept, self.header[len(self.header) - len(kept) :], strict=True))
         for name in wanted:
             if name not in stored and name not in stored.values():
-                there = f"it kept {listed(kept)}" if kept else "it kept none"
+                there = f"it kept {quoted_list(kept)}" if kept else "it kept none"
                 raise InputError(
                     f"{self.path.parent}: the run has no column {name!r} (--by); {there} "
                     "(coterie fit --keep keeps more)"

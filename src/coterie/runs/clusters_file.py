@@ -9,7 +9,7 @@ from typing import Any
 
 from coterie.describe.cards import ClusterCard, update_card
 from coterie.errors import InputError
-from coterie.files import whole_file, write_json
+from coterie.files import atomic_file, write_json
 
 CLUSTERS_FILE = "clusters.json"
 
@@ -40,5 +40,5 @@ def update_cards(folder: Path, cards: Iterable[ClusterCard]) -> None:
     """Replace names and counts by columns in ``clusters.json``; all else there stays, its texts among it."""
     by_id = {card.summary.id: card for card in cards}
     entries = [update_card(entry, by_id[entry["id"]]) for entry in read_card_dicts(folder)]
-    with whole_file(folder / CLUSTERS_FILE) as stream:
+    with atomic_file(folder / CLUSTERS_FILE) as stream:
         stream.write(json.dumps({"clusters": entries}, indent=2, ensure_ascii=False) + "\n")

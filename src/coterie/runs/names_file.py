@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from coterie.describe.language_model_names import clean_name
-from coterie.files import whole_file
+from coterie.files import atomic_file
 
 NAMES_FILE = "names.json"
 
@@ -46,7 +46,7 @@ class KnownNames:
     def write(self, folder: Path) -> None:
         """Write ``names.json``, whole or not at all."""
         content = {"clusters": {str(k): name for k, name in self.clusters.items()}, "answers": self.answers}
-        with whole_file(folder / NAMES_FILE) as stream:
+        with atomic_file(folder / NAMES_FILE) as stream:
             stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -22,10 +22,10 @@ def write_snapshots(folder: Path, model: ClusteringMethod, corpus: Corpus) -> No
         return
     from safetensors.numpy import save_file
 
-    from coterie.text.sampling import learned_places
+    from coterie.text.sampling import sample_places
 
     (folder / SNAPSHOTS).mkdir()
-    index = learned_places(corpus, model.initial_labels_)
+    index = sample_places(corpus, model.initial_labels_)
     save_file({"distinct_index": index}, folder / SNAPSHOTS / ROWS_FILE)
     for i, snapshot in enumerate(snapshots):
         save_file(

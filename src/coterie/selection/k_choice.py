@@ -161,9 +161,9 @@ def choose_k(
         if vectors is None:
             found = _encoded(sample.corpus, encoder, pooling, normalize, max_length, device)
         else:
-            from coterie.encoders.precomputed_embeddings import vectors_by_text
+            from coterie.encoders.precomputed_embeddings import embeddings_by_text
 
-            found = vectors_by_text(vectors, corpus)[sample.drawn]
+            found = embeddings_by_text(vectors, corpus)[sample.drawn]
         if len(np.unique(found, axis=0)) < FEWEST_TEXTS:
             raise InputError("nearly all texts have the same vector, so no number of clusters can be chosen: give -k")
     criteria = TreeCriteria(found, shown, seed)

@@ -132,14 +132,14 @@ def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
         column = "" if name is None else f", column {name!r}"
         return f"row {row + 1} (index {row}){column}"
 
-    checked = checked_texts(cells, where)
+    checked = check_texts(cells, where)
     corpus = Corpus(texts=checked, row_ids=tuple(range(len(checked))), text_column=name)
     if not allow_empty:
         require_some_text(corpus, "the input")
     return corpus
 
 
-def checked_texts(cells: Sequence[object], where: Callable[[int], str]) -> tuple[str, ...]:
+def check_texts(cells: Sequence[object], where: Callable[[int], str]) -> tuple[str, ...]:
     """Return each cell as a text, null cells as ``""``; ``where(i)`` names cell ``i`` in an error."""
     checked: list[str] = []
     for begin in range(0, len(cells), _CHECKED_AT_A_TIME):

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from coterie.errors import InputError
-from coterie.text.line_sources import checked_lines
+from coterie.text.line_sources import read_lines
 from coterie.text.source import Batch, Column, Source
 
 # Characters in one cell; a longer cell is nearly always a quote that was never closed.
@@ -67,7 +67,7 @@ class _Rows:
 
     def __init__(self, source: DelimitedSource) -> None:
         self._name = source.name
-        lines = checked_lines(source.path)
+        lines = read_lines(source.path)
         first = next(lines, None)
         if first is None:
             raise InputError(f"{self._name}: the file is empty: the first line must name the columns")

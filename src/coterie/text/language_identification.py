@@ -20,7 +20,7 @@ LEAST_SHARE = 0.05
 TEXTS_PER_CLUSTER = 200
 
 
-def languages_of(texts: Sequence[str]) -> list[str]:
+def identify_languages(texts: Sequence[str]) -> list[str]:
     """Return the language of which each text has most function words; "" for none, or a tie of two languages."""
     function_words = {"english": english_function_words(), **OTHER_LANGUAGES}
     found = []
@@ -33,13 +33,13 @@ def languages_of(texts: Sequence[str]) -> list[str]:
     return found
 
 
-def language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str, ...]:
+def find_language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str, ...]:
     """Return the languages, most frequent first, if the clusters mainly separate languages; else nothing.
 
     They do if the mutual information of cluster and language is at least half of the clusters' entropy, over the texts
     whose language is identified.
     """
-    names, languages, counts = np.unique(np.array(languages_of(texts)), return_inverse=True, return_counts=True)
+    names, languages, counts = np.unique(np.array(identify_languages(texts)), return_inverse=True, return_counts=True)
     common = [i for i, name in enumerate(names) if name and counts[i] >= LEAST_SHARE * len(texts)]
     shown = np.isin(languages, common)
     if len(common) < 2:
@@ -56,7 +56,7 @@ def language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str
     return tuple(str(names[i]) for i in sorted(common, key=lambda i: -counts[i]))
 
 
-def cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]) -> list[str | None]:
+def identify_cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]) -> list[str | None]:
     """Return the language of each cluster (its rows of ``texts``) if it differs from that of the run; else ``None``.
 
     It differs if most of the cluster's texts are in a language that is not the most frequent one of the run. In large
@@ -65,14 +65,14 @@ def cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]
     Examples
     --------
     >>> texts = ["where is my parcel", "what is this charge", "wo ist mein Paket", "ich warte auf das Paket"]
-    >>> cluster_languages(texts, [np.array([0, 1]), np.array([2, 3])])
+    >>> identify_cluster_languages(texts, [np.array([0, 1]), np.array([2, 3])])
     [None, 'german']
     """
     found: list[str | None] = []
     texts_per_language: dict[str, float] = {}
     for rows in members:
         some = rows[np.linspace(0, len(rows) - 1, min(len(rows), TEXTS_PER_CLUSTER)).astype(np.int64)]
-        counts = Counter(filter(None, languages_of([texts[row] for row in some])))
+        counts = Counter(filter(None, identify_languages([texts[row] for row in some])))
         language, count = counts.most_common(1)[0] if counts else (None, 0)
         found.append(language if 2 * count > len(some) else None)
         for each, times in counts.items():

@@ -15,7 +15,7 @@ from typing import IO, cast
 
 from coterie.errors import InputError
 from coterie.text.corpus import short_repr, type_name
-from coterie.text.source import Batch, Column, Source, listed
+from coterie.text.source import Batch, Column, Source, quoted_list
 
 # Byte order marks at the start of a file.
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -37,7 +37,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
-def checked_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file with their ends, unchanged; only a line feed ends a line."""
     where = "byte {} after decompression" if path.suffix.lower() == ".gz" else "byte {}"
     offset, number = 0, 1
@@ -111,7 +111,7 @@ class PlainTextSource(Source):
         return [Column("text", holds_text=True)]
 
     def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
-        lines = checked_lines(self.path)
+        lines = read_lines(self.path)
         first = 1
         while chunk := list(islice(lines, size)):
             texts = [line.removesuffix("\n").removesuffix("\r") for line in chunk]
@@ -154,7 +154,7 @@ class JsonLinesSource(Source):
                     if name not in row and name not in optional:
                         raise InputError(
                             f"{self.name}: row {number} (line {line}) has no {name!r}, only "
-                            f"{listed(list(row))}: write null for an empty cell"
+                            f"{quoted_list(list(row))}: write null for an empty cell"
                         )
                     cells[name].append(row.get(name))
             yield Batch(cells, [line for _, line, _ in chunk])
@@ -162,7 +162,7 @@ class JsonLinesSource(Source):
     def _rows(self) -> Iterator[tuple[int, int, dict[str, object]]]:
         """Yield row number, line number and object, in order."""
         number = 0
-        for line, content in enumerate(checked_lines(self.path), start=1):
+        for line, content in enumerate(read_lines(self.path), start=1):
             if content.isspace():
                 continue
             number += 1

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from coterie.errors import InputError, SettingError
-from coterie.text.corpus import Corpus, as_corpus, checked_texts, require_some_text, require_utf8, short_repr, type_name
+from coterie.text.corpus import Corpus, as_corpus, check_texts, require_some_text, require_utf8, short_repr, type_name
 from coterie.text.csv_source import DelimitedSource
 from coterie.text.line_sources import JsonLinesSource, PlainTextSource
 from coterie.text.source import Batch, ColumnChoice, Source, choose_columns, require_column
@@ -138,7 +138,7 @@ def _corpus(source: Source, choice: ColumnChoice, batch: Batch, rows_before: int
         line = "" if batch.lines is None else f" (line {batch.lines[index]})"
         return f"{source.name}: row {rows_before + index + 1}{line}, column {column!r}"
 
-    texts = checked_texts(batch.cells[choice.text], where)
+    texts = check_texts(batch.cells[choice.text], where)
     for name in choice.names:
         if name != choice.text:
             require_utf8(batch.cells[name], partial(where, column=name))

@@ -55,7 +55,7 @@ class Sample:
         return self.whole.expand(every, fill)
 
 
-def learned_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def sample_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the place of each row's text among those that were learned on; -1 for other texts.
 
     ``initial_labels`` are those of a trained method: the labels before training of the rows it learned on, -1 for the
@@ -67,8 +67,8 @@ def learned_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray
     return places
 
 
-def by_row(labels: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one label per row from one per learned text; -1 where ``places`` (:func:`learned_places`) is -1."""
+def labels_by_row(labels: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one label per row from one per learned text; -1 where ``places`` (:func:`sample_places`) is -1."""
     return np.where(places >= 0, labels[np.maximum(places, 0)], -1)
 
 

@@ -102,14 +102,14 @@ def _only_text_column(source: Source, columns: list[Column], id_column: str | No
         return candidates[0].name
     raise InputError(
         f"{source.name}: which column holds the texts? Give text_column (--text-column); "
-        f"the columns are {listed([column.name for column in columns])}"
+        f"the columns are {quoted_list([column.name for column in columns])}"
     )
 
 
 def _require_unique(source: Source, names: list[str]) -> None:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
-        raise InputError(f"{source.name}: two columns or more are named {listed(repeated)}: rename them")
+        raise InputError(f"{source.name}: two columns or more are named {quoted_list(repeated)}: rename them")
 
 
 def require_column(source: Source, names: list[str], name: str, parameter: str) -> None:
@@ -120,10 +120,10 @@ def require_column(source: Source, names: list[str], name: str, parameter: str) 
         other for other in names if other.casefold() == str(name).casefold()
     ]
     hint = f", did you mean {close[0]!r}?" if close else "."
-    raise InputError(f"{source.name}: no column {name!r} ({parameter}){hint} The columns are {listed(names)}")
+    raise InputError(f"{source.name}: no column {name!r} ({parameter}){hint} The columns are {quoted_list(names)}")
 
 
-def listed(names: Sequence[str], limit: int = 20) -> str:
+def quoted_list(names: Sequence[str], limit: int = 20) -> str:
     """Return names for a message; a long list is cut."""
     if not names:
         return "none"

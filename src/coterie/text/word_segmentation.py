@@ -93,7 +93,7 @@ class SplitText:
     words: tuple[str, ...]
     gaps: tuple[str, ...]
 
-    def replaced(self, words: Sequence[str]) -> str:
+    def replace_words(self, words: Sequence[str]) -> str:
         """Return the text with ``words`` in the places of its own."""
         gaps = self.gaps
         if "" in gaps[1:-1]:
@@ -101,7 +101,7 @@ class SplitText:
             gaps = (gaps[0], *inner, gaps[-1])
         return "".join(chain.from_iterable(zip(gaps, (*words, ""), strict=True)))
 
-    def kept(self, places: Sequence[int]) -> str:
+    def keep_words(self, places: Sequence[int]) -> str:
         """Return the words at ``places`` (rising) alone, one space where white space was between two of them."""
         words = [self.words[place] for place in places]
         if "" not in self.gaps[1:-1]:
@@ -112,7 +112,7 @@ class SplitText:
             parts += [_gap(between, self.words[before], self.words[after]), self.words[after]]
         return "".join(parts)
 
-    def inserted(self, additions: Sequence[tuple[int, str]]) -> str:
+    def insert_words(self, additions: Sequence[tuple[int, str]]) -> str:
         """Return the text with words added: ``(2, "word")`` adds one before the word at place 2.
 
         The place after the last word adds one at the end. Words added at one place keep their order.
@@ -130,7 +130,7 @@ class SplitText:
             if place < len(self.words):
                 words.append(self.words[place])
                 gaps.append((" " if inner and self.gaps[place] else "") if added else self.gaps[place])
-        return SplitText(tuple(words), (self.gaps[0], *gaps[1:], self.gaps[-1])).replaced(words)
+        return SplitText(tuple(words), (self.gaps[0], *gaps[1:], self.gaps[-1])).replace_words(words)
 
 
 def split_words(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter, unchanged_share
-from coterie.text.augmentation.cache import augment_cached
+from coterie.text.augmentation.cache import augment_with_cache
 from coterie.training.objective import ORIGINAL
 from coterie.training.view_worker_pool import Request, ViewWorkerPool
 
@@ -114,7 +114,7 @@ class Views:
         for place, (name, _) in enumerate(parts):
             self._first_row[name] = (1 + place) * len(self._texts)
         if parts:
-            self.tokens = self._originals.extended([tokens for _, tokens in parts])
+            self.tokens = self._originals.concatenate([tokens for _, tokens in parts])
 
     def _requests(self, names: Sequence[str], epoch: int) -> dict[str, Request]:
         """Return the request of each of the views ``names`` that are resampled every epoch."""
@@ -148,7 +148,7 @@ class Views:
         """Return the view of a slow augmenter, computed once."""
         if name not in self._cached:
             seed = [self._seed, list(self._augmenters).index(name)]
-            self._cached[name] = self._tokenized(name, augment_cached(self._augmenters[name], self._texts, seed))
+            self._cached[name] = self._tokenized(name, augment_with_cache(self._augmenters[name], self._texts, seed))
         return self._cached[name]
 
     def _tokenized(self, name: str, texts: Sequence[str]) -> TokenArrays:

@@ -13,7 +13,7 @@ from coterie import files
 from coterie.errors import InputError
 from coterie.text.augmentation import cache
 from coterie.text.augmentation.base import Augmenter, check_changes, unchanged_share
-from coterie.text.augmentation.cache import augment_cached, cache_file, cache_folder, is_cached
+from coterie.text.augmentation.cache import augment_with_cache, cache_file, cache_folder, is_cached
 from coterie.text.augmentation.composition import Composition
 from coterie.text.augmentation.word_deletion import WordDeletion
 
@@ -43,11 +43,11 @@ def _no_calls() -> None:
 
 
 def test_the_second_time_is_read(tmp_path: Path) -> None:
-    first = augment_cached(Counting(), TEXTS, [3, 1], tmp_path)
+    first = augment_with_cache(Counting(), TEXTS, [3, 1], tmp_path)
     assert first == Counting().augment(TEXTS, np.random.default_rng([3, 1]))
     calls.clear()
     assert is_cached(Counting(), TEXTS, [3, 1], tmp_path)
-    assert augment_cached(Counting(), TEXTS, [3, 1], tmp_path) == first
+    assert augment_with_cache(Counting(), TEXTS, [3, 1], tmp_path) == first
     assert calls == []
     assert [path.name for path in tmp_path.iterdir()] == [cache_file(Counting(), TEXTS, [3, 1], tmp_path).name]
 
@@ -69,10 +69,10 @@ def test_the_second_time_is_read(tmp_path: Path) -> None:
 def test_whatever_differs_is_made_anew(
     tmp_path: Path, augmenter: Augmenter, texts: list[str], seed: int | list[int]
 ) -> None:
-    augment_cached(Counting(), TEXTS, 0, tmp_path)
+    augment_with_cache(Counting(), TEXTS, 0, tmp_path)
     calls.clear()
     assert not is_cached(augmenter, texts, seed, tmp_path)
-    assert augment_cached(augmenter, texts, seed, tmp_path) == augmenter.augment(texts, np.random.default_rng(seed))
+    assert augment_with_cache(augmenter, texts, seed, tmp_path) == augmenter.augment(texts, np.random.default_rng(seed))
     assert calls
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -92,7 +92,7 @@ def test_another_version_makes_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_damaged_file_is_replaced(tmp_path: Path, damage: str) -> None:
     import gzip
 
-    expected = augment_cached(Counting(), TEXTS, 0, tmp_path)
+    expected = augment_with_cache(Counting(), TEXTS, 0, tmp_path)
     path = cache_file(Counting(), TEXTS, 0, tmp_path)
     whole = path.read_bytes()
     lines = gzip.decompress(whole).splitlines(keepends=True)
@@ -110,7 +110,7 @@ def test_a_damaged_file_is_replaced(tmp_path: Path, damage: str) -> None:
         }
         path.write_bytes(broken[damage])
     calls.clear()
-    assert augment_cached(Counting(), TEXTS, 0, tmp_path) == expected
+    assert augment_with_cache(Counting(), TEXTS, 0, tmp_path) == expected
     assert calls
     if damage != "a folder":
         assert path.read_bytes() == whole
@@ -118,13 +118,13 @@ def test_a_damaged_file_is_replaced(tmp_path: Path, damage: str) -> None:
 
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder", encoding="utf-8")
-    assert len(augment_cached(Counting(), TEXTS, 0, tmp_path / "file" / "deeper")) == len(TEXTS)
+    assert len(augment_with_cache(Counting(), TEXTS, 0, tmp_path / "file" / "deeper")) == len(TEXTS)
 
 
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
     assert cache_folder() == tmp_path / "augmentations"
-    augment_cached(WordDeletion(), TEXTS, 0)
+    augment_with_cache(WordDeletion(), TEXTS, 0)
     assert len(list((tmp_path / "augmentations").iterdir())) == 1
     monkeypatch.delenv("COTERIE_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.text.augmentation.char_swap import CharSwap, clusters
+from coterie.text.augmentation.char_swap import CharSwap, graphemes
 
 
 def made(text: str, n: int = 60, ratio: float = 0.1, operations: tuple[str, ...] | None = None) -> set[str]:
@@ -77,11 +77,11 @@ def test_two_equal_neighbours_are_not_swapped() -> None:
 @settings(max_examples=150, deadline=None)
 def test_marks_stay_on_their_base(text: str, seed: int) -> None:
     (view,) = CharSwap(0.5).augment([text], np.random.default_rng(seed))
-    known = set(clusters(text)) | set("abcdefghijklmnopqrstuvwxyz ")
-    assert set(clusters(view)) <= known
+    known = set(graphemes(text)) | set("abcdefghijklmnopqrstuvwxyz ")
+    assert set(graphemes(view)) <= known
 
 
 def test_characters_with_their_marks() -> None:
-    assert clusters("e\u0301a") == ["e\u0301", "a"]
-    assert clusters("ที่นี่") == ["ที่", "นี่"]
-    assert clusters("👩\u200d💻!") == ["👩\u200d💻", "!"]
+    assert graphemes("e\u0301a") == ["e\u0301", "a"]
+    assert graphemes("ที่นี่") == ["ที่", "นี่"]
+    assert graphemes("👩\u200d💻!") == ["👩\u200d💻", "!"]

@@ -30,7 +30,7 @@ from coterie.selection.structure import (
 )
 from coterie.selection.training_verdict import TrainingVerdict, compare_candidates
 from coterie.text.corpus import Corpus
-from coterie.text.language_identification import language_split
+from coterie.text.language_identification import find_language_split
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import Objective, Stage
 
@@ -186,7 +186,7 @@ class Coterie(ContrastiveMethod):
             return labels
         similarity = mean_similarity(vectors, self.encoder_.encode(list(UNRELATED_SENTENCES)))
         structure = structure_beyond_chance(vectors, self.n_clusters, self.seed_)
-        languages = language_split(corpus.distinct, labels)
+        languages = find_language_split(corpus.distinct, labels)
         if similarity >= ONE_SUBJECT_SIMILARITY:
             self._reason = (
                 "no structure was found: all texts are about one subject (to the encoder, any two are "

@@ -15,7 +15,7 @@ from coterie.metrics.external.scores import evaluate
 from coterie.metrics.internal.distances import cluster_distances
 from coterie.metrics.internal.dunn import dunn
 from coterie.metrics.internal.silhouette import silhouette
-from coterie.text.sampling import by_row
+from coterie.text.sampling import labels_by_row
 from coterie.training.history import Snapshot
 
 ROWS_FILE = "rows.safetensors"
@@ -79,7 +79,7 @@ def score_snapshots(
             "inter": _finite(distances.mean_inter),
         }
         if labels_true is not None:
-            outcome = evaluate(labels_true, by_row(snapshot.labels, rows))
+            outcome = evaluate(labels_true, labels_by_row(snapshot.labels, rows))
             found |= {"accuracy": outcome.accuracy, "nmi": outcome.nmi, "ari": outcome.ari}
         scores.append(found)
     return scores

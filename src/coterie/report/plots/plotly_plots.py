@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import require_extra
-from coterie.files import whole_file
+from coterie.files import atomic_file
 from coterie.report.plots.plot_data import (
     BarPlot,
     Curve,
@@ -35,7 +35,7 @@ def write_html(plot: Plot, path: Path) -> None:
     figure = plotly_figure(plot)
     figure.update_layout(title=_escaped(plot.title), template="plotly_white")
     page = figure.to_html(include_plotlyjs=True, full_html=True, div_id="plot")
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         stream.write(page)
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.files import user_cache, whole_file
+from coterie.files import atomic_file, user_cache
 from coterie.text.augmentation.base import Augmenter
 from coterie.version import __version__
 
 logger = logging.getLogger(__name__)
 
 
-def augment_cached(
+def augment_with_cache(
     augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
 ) -> list[str]:
     """Return ``augmenter.augment(texts, np.random.default_rng(seed))``, made once and then read from disk.
@@ -48,14 +48,14 @@ def augment_cached(
 
 
 def cache_file(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None) -> Path:
-    """Return the file in which :func:`augment_cached` stores what it makes of these."""
+    """Return the file in which :func:`augment_with_cache` stores what it makes of these."""
     return (cache_folder() if folder is None else folder) / f"{_key(augmenter, texts, seed)}.jsonl.gz"
 
 
 def is_cached(
     augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
 ) -> bool:
-    """Return whether :func:`augment_cached` would read from disk."""
+    """Return whether :func:`augment_with_cache` would read from disk."""
     return _read(cache_file(augmenter, texts, seed, folder), len(texts)) is not None
 
 
@@ -88,6 +88,6 @@ def _read(path: Path, n_texts: int) -> list[str] | None:
 def _write(path: Path, augmenter: Augmenter, texts: Sequence[str]) -> None:
     """Write a line that names the augmenter, then one line per text."""
     lines = [json.dumps({"augmenter": augmenter.describe(), "texts": len(texts)}), *map(json.dumps, texts)]
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         assert isinstance(stream, io.TextIOWrapper)
         stream.buffer.write(gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8"), mtime=0))

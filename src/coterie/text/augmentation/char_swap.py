@@ -60,11 +60,11 @@ class CharSwap(Augmenter):
                 left -= 1
                 if left == 0:
                     break
-        return split.replaced(words)
+        return split.replace_words(words)
 
     def _other(self, word: str, letters_of_text: _Letters, generator: np.random.Generator) -> str | None:
         """Return the word with one character changed; None if no operation can change it."""
-        characters = list(word) if word.isascii() else clusters(word)
+        characters = list(word) if word.isascii() else graphemes(word)
         letters = [i for i, character in enumerate(characters) if character[0].isalpha()]
         if not letters:
             return None
@@ -103,7 +103,7 @@ class _Letters:
         else:
             if self._by_script is None:
                 self._by_script = {}
-                for character in dict.fromkeys(clusters(self._text)):
+                for character in dict.fromkeys(graphemes(self._text)):
                     if character[0].isalpha():
                         self._by_script.setdefault(_script(character[0]), []).append(character)
             pool = [letter for letter in self._by_script.get(_script(like[0]), []) if letter.lower() != like.lower()]
@@ -113,7 +113,7 @@ class _Letters:
         return drawn.upper() if like.isupper() else drawn.lower()
 
 
-def clusters(text: str) -> list[str]:
+def graphemes(text: str) -> list[str]:
     """Return the characters of ``text``, each with its combining marks."""
     found: list[str] = []
     for character in text:

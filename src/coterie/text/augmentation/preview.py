@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from coterie.files import whole_file
+from coterie.files import atomic_file
 from coterie.text.augmentation.base import Augmenter, check_changes, unchanged_share
-from coterie.text.augmentation.cache import augment_cached, is_cached
+from coterie.text.augmentation.cache import augment_with_cache, is_cached
 from coterie.text.augmentation.registry import count_views, parse_views
 from coterie.text.corpus import Corpus
 from coterie.text.word_segmentation import has_no_spaces, split_words
@@ -100,7 +100,7 @@ def _augmented_view(
     cached = use_cache and is_cached(augmenter, texts, seed)
     began = time.perf_counter()
     if use_cache:
-        made = augment_cached(augmenter, texts, seed)
+        made = augment_with_cache(augmenter, texts, seed)
     else:
         made = augmenter.augment(texts, np.random.default_rng(seed))
     seconds = time.perf_counter() - began
@@ -147,7 +147,7 @@ def write_views(path: Path, corpus: Corpus, views: Sequence[AugmentedView]) -> N
         for text, place in zip(corpus.texts, corpus.distinct_index.tolist(), strict=True)
     )
     ending = path.suffix.lower()
-    with whole_file(path) as stream:
+    with atomic_file(path) as stream:
         if ending == ".jsonl":
             for row in rows:
                 stream.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")

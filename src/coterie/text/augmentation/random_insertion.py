@@ -39,7 +39,7 @@ def insert_synonyms(split: SplitText, n: int, generator: np.random.Generator, ca
     additions = [
         (place, _drawn(known[source], candidates, generator)) for source, place in zip(sources, places, strict=True)
     ]
-    return split.inserted(additions)
+    return split.insert_words(additions)
 
 
 def _drawn(entry: English, candidates: int | None, generator: np.random.Generator) -> str:

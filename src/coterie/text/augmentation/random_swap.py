@@ -53,4 +53,4 @@ def swap_words(split: SplitText, n: int, generator: np.random.Generator) -> str 
         others = [place for place, word in enumerate(words) if word != words[first]]
         second = others[int(generator.integers(len(others)))]
         words[first], words[second] = words[second], words[first]
-    return split.replaced(words)
+    return split.replace_words(words)

@@ -75,4 +75,4 @@ def replace_by_synonyms(split: SplitText, n: int, generator: np.random.Generator
         assert entry is not None
         synonyms = entry.synonyms[:candidates]
         words[places[chosen]] = entry.in_place(synonyms[int(generator.integers(len(synonyms)))])
-    return split.replaced(words)
+    return split.replace_words(words)

@@ -76,7 +76,7 @@ class WordDeletion(Augmenter):
 
 def _kept(text: str, words: list[str], kept: list[bool]) -> str:
     if has_no_spaces(text):
-        return split_text(text).kept([place for place, stays in enumerate(kept) if stays])
+        return split_text(text).keep_words([place for place, stays in enumerate(kept) if stays])
     return " ".join(compress(words, kept))
 
 
@@ -87,4 +87,4 @@ def delete_words(split: SplitText, n: int, generator: np.random.Generator) -> st
     if n < 1:
         return None
     gone = set(generator.permutation(n_words)[:n].tolist())
-    return split.kept([place for place in range(n_words) if place not in gone])
+    return split.keep_words([place for place in range(n_words) if place not in gone])

@@ -141,14 +141,14 @@ class STCC(ClusteringMethod):
         return Learned(features, kmeans(there, self.n_clusters, weights=corpus.counts, seed=self.seed_).centers)
 
     def _word_vectors(self, corpus: Corpus) -> tuple[WordVectorVocabulary, NDArray[np.float32]]:
-        from coterie.encoders.word_vector_file import WordVectorVocabulary, words_of
+        from coterie.encoders.word_vector_file import WordVectorVocabulary, split_words_and_punctuation
 
         if self.vectors is not None:
             known, table = WordVectorVocabulary.read(Path(self.vectors), corpus.distinct)
             return known, standardised(table)
         from coterie.language.word_vectors import word2vec_vectors
 
-        sentences = [[word.lower() for word in words_of(text)] for text in corpus.distinct]
+        sentences = [[word.lower() for word in split_words_and_punctuation(text)] for text in corpus.distinct]
         repeated = [each for each, count in zip(sentences, corpus.counts, strict=True) for _ in range(count)]
         words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
         return WordVectorVocabulary(words), standardised(
