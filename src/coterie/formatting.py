@@ -12,3 +12,17 @@ def percent(share: float, digits: int = 0) -> str:
     ('57 %', '57.4 %')
     """
     return f"{100 * share:.{digits}f} %"
+
+
+def duration(seconds: float) -> str:
+    """Format a duration for a message: in seconds up to 90, then in minutes, then in hours and minutes.
+
+    Examples
+    --------
+    >>> duration(40), duration(180), duration(9_000)
+    ('40 s', '3 min', '2 h 30 min')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

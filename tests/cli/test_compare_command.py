@@ -62,7 +62,7 @@ def test_json_holds_what_the_library_computes(runs: tuple[Path, Path]) -> None:
     assert _json(*(run / "assignments.csv" for run in runs)) == _expected(BEFORE, AFTER, TEXTS)
 
 
-def test_it_is_told_in_words(runs: tuple[Path, Path]) -> None:
+def test_the_comparison_is_printed_in_words(runs: tuple[Path, Path]) -> None:
     words = done("compare", *runs).words
     assert f"{runs[0]} has 3 clusters, {runs[1]} 4." in words
     assert "30 rows compared." in words
@@ -84,7 +84,7 @@ def test_equal_runs(runs: tuple[Path, Path]) -> None:
     assert outcome.err == ""
 
 
-def test_scattered_and_gathered_clusters_are_told(tmp_path: Path) -> None:
+def test_scattered_and_gathered_clusters_are_listed(tmp_path: Path) -> None:
     clusters = [k for k in range(7) for _ in range(50)]
     texts = [f"text {i}" for i in range(len(clusters) + 7)]
     scattered = _run(tmp_path / "scattered", [*clusters, *[7] * 7], texts, names=False)

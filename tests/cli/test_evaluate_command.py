@@ -30,9 +30,9 @@ from coterie.metrics.external.scores import evaluate
 from coterie.metrics.external.snapshots import read_snapshots
 
 TEXTS, TOPICS = topic_texts(30)
-# Mostly the groups, with mistakes and two rows in no cluster.
+# Mostly the topics, with mistakes and two rows in no cluster.
 NUMBER = {"parcel": 0, "password": 1, "refund": 2}
-CLUSTERS = [NUMBER[group] if i % 7 else (NUMBER[group] + 1) % 3 for i, group in enumerate(TOPICS)]
+CLUSTERS = [NUMBER[topic] if i % 7 else (NUMBER[topic] + 1) % 3 for i, topic in enumerate(TOPICS)]
 CLUSTERS[4] = CLUSTERS[20] = -1
 IDS = [f"t{i}" for i in range(30)]
 
@@ -94,7 +94,7 @@ def test_the_table_shows_the_same_in_percent(assignments: Path, tmp_path: Path) 
     assert f"of the rows in a cluster: purity {100 * alone.purity:.1f}" in outcome.words
 
 
-def test_clusters_without_a_label_of_their_own_are_told_of(tmp_path: Path) -> None:
+def test_clusters_without_a_label_of_their_own_are_mentioned(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("cluster\n0\n0\n1\n2\n3\n")
     (tmp_path / "l.csv").write_text("label\nx\nx\nx\ny\ny\n")
     outcome = done("evaluate", tmp_path / "a.csv", "--labels", tmp_path / "l.csv")
@@ -115,7 +115,7 @@ def test_rows_are_matched_by_id(assignments: Path, tmp_path: Path) -> None:
 
 
 def test_numbers_serve_as_labels_and_ids(assignments: Path, tmp_path: Path) -> None:
-    numbers = [NUMBER[group] + 10 for group in TOPICS]
+    numbers = [NUMBER[topic] + 10 for topic in TOPICS]
     columns = {"label": numbers, "key": IDS}
     for labels in (write_jsonl(tmp_path / "gold.jsonl", columns), write_parquet(tmp_path / "gold.parquet", columns)):
         assert scores(assignments, "--labels", labels) == expected(numbers)
@@ -129,7 +129,7 @@ def test_numbers_serve_as_labels_and_ids(assignments: Path, tmp_path: Path) -> N
 def test_rows_without_a_label_are_left_out_and_counted(write: object, assignments: Path, tmp_path: Path) -> None:
     ending = {write_csv: "csv", write_jsonl: "jsonl", write_parquet: "parquet"}[write]  # type: ignore[index]
     blank = "" if ending == "csv" else None
-    blanks = [blank if i in (0, 4, 9) else group for i, group in enumerate(TOPICS)]
+    blanks = [blank if i in (0, 4, 9) else topic for i, topic in enumerate(TOPICS)]
     labels = write(tmp_path / f"gold.{ending}", {"label": blanks})  # type: ignore[operator]
     found = scores(assignments, "--labels", labels)
     assert found == expected(blanks)
@@ -137,10 +137,10 @@ def test_rows_without_a_label_are_left_out_and_counted(write: object, assignment
 
 
 def test_a_run_is_scored_from_its_own_files(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "key": IDS, "group": TOPICS})
+    path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "key": IDS, "subject": TOPICS})
     done("fit", path, "-k", 3, "-m", "tfidf", "-q", "--id-column", "key", "-o", tmp_path / "run")
     done("predict", tmp_path / "run", path, "-q", "--id-column", "key", "-o", tmp_path / "out.csv")
-    options = ("--labels", path, "--label-column", "group")
+    options = ("--labels", path, "--label-column", "subject")
     by_row = scores(tmp_path / "run" / "assignments.csv", *options)
     assert by_row["n_rows"] == 30
     assert not math.isnan(by_row["ari"])
@@ -197,7 +197,7 @@ def test_bad_values_are_refused(assignments: Path, tmp_path: Path) -> None:
     labels = write_csv(tmp_path / "gold.csv", {"label": TOPICS})
     words = write_csv(tmp_path / "words.csv", {"cluster": TOPICS})
     assert "whole numbers" in refusal("evaluate", words, "--labels", labels)
-    lists = write_jsonl(tmp_path / "lists.jsonl", {"label": [[group] for group in TOPICS]})
+    lists = write_jsonl(tmp_path / "lists.jsonl", {"label": [[topic] for topic in TOPICS]})
     assert "list" in refusal("evaluate", assignments, "--labels", lists)
     blank = write_csv(tmp_path / "blank.csv", {"label": [""] * 30})
     assert "none of the 30 rows has a true label" in refusal("evaluate", assignments, "--labels", blank)
@@ -219,8 +219,8 @@ def test_missing_files_are_refused_and_nothing_is_written(assignments: Path, tmp
 def aecl_run(tmp_path_factory: pytest.TempPathFactory, tiny_encoder: Path) -> Path:
     """A run of AECL with snapshots; its second row is empty, its last repeats the first text under another label."""
     folder = tmp_path_factory.mktemp("aecl")
-    texts, groups = [TEXTS[0], "", *TEXTS[1:], TEXTS[0]], [TOPICS[0], "", *TOPICS[1:], "other"]
-    path = write_csv(folder / "in.csv", {"text": texts, "key": list(range(32)), "topic": groups})
+    texts, labels = [TEXTS[0], "", *TEXTS[1:], TEXTS[0]], [TOPICS[0], "", *TOPICS[1:], "other"]
+    path = write_csv(folder / "in.csv", {"text": texts, "key": list(range(32)), "topic": labels})
     settings = ["stage_1=1", "stage_2=1", "stage_3=1", "augmentation=word_deletion"]
     settings += ["training.batch_size=8", "training.max_epochs=3"]
     options = [part for setting in settings for part in ("--set", setting)]
@@ -293,7 +293,7 @@ def test_attention_of_a_saved_run(aecl_run: Path) -> None:
     assert f"(PS) {100 * found['positive']:.1f} %" in shown
 
 
-def test_what_a_run_lacks_is_said(assignments: Path, tmp_path: Path) -> None:
+def test_what_a_run_lacks_is_named(assignments: Path, tmp_path: Path) -> None:
     path = write_csv(tmp_path / "in.csv", {"text": TEXTS, "label": TOPICS})
     done("fit", path, "-k", 3, "-m", "tfidf", "-q", "--text-column", "text", "-o", tmp_path / "run")
     message = refusal("evaluate", tmp_path / "run", "--labels", path, "--attention")

@@ -94,8 +94,8 @@ def test_topics_are_twelve_and_unequal() -> None:
 
 def test_readme_counts_are_those_of_the_files() -> None:
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    told = {name: int(count) for name, count in re.findall(r"`(\w+)` \| (\d+)", readme)}
-    assert told == Counter(TOPIC[identifier] for identifier in FILLED)
+    counts = {name: int(count) for name, count in re.findall(r"`(\w+)` \| (\d+)", readme)}
+    assert counts == Counter(TOPIC[identifier] for identifier in FILLED)
     assert f"{len(FILLED)} short messages" in readme
     exact = sum(TEXT[copy] == TEXT[first] for copy, first in DUPLICATE_OF.items())
     assert f"{exact} exact duplicates and {len(DUPLICATE_OF) - exact} near duplicates" in readme
@@ -128,7 +128,7 @@ def test_duplicates_are_marked_and_stand_apart() -> None:
 def test_no_duplicate_is_left_unmarked() -> None:
     origins: defaultdict[str, set[str]] = defaultdict(set)
     for identifier in FILLED:
-        # Without the fallback, messages of signs only ("???", an emoji) would all look alike.
+        # Without the fallback, messages of punctuation only ("???", an emoji) would all look alike.
         origins[" ".join(words(TEXT[identifier])) or TEXT[identifier]].add(root(identifier))
     assert not {text: found for text, found in origins.items() if len(found) > 1}
 

@@ -111,7 +111,7 @@ def test_a_saved_encoder_comes_back_with_its_layer(tiny_encoder: Path, tmp_path:
     kinds = ["Transformer", "Pooling", *(["Normalize"] if normalize else []), "Dense"]
     assert [module["type"].rsplit(".", 1)[-1] for module in modules] == kinds
     assert [module["idx"] for module in modules] == list(range(len(kinds)))
-    # Pooling is told the width of a token, not of the result.
+    # The pooling's configuration has the width of a token state, not of the result.
     pooling = json.loads((tmp_path / "saved" / "1_Pooling" / "config.json").read_text())
     assert pooling["word_embedding_dimension"] == 32
 

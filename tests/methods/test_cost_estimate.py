@@ -12,9 +12,9 @@ from conftest import topic_texts
 from torch import Tensor
 
 from coterie import AECL, DECCRL, SCCL, Coterie, FrozenEncoder, TfIdf, TrainingConfig
-from coterie.cli.tables import in_words
 from coterie.encoders.packing import PackedBatch
 from coterie.encoders.transformer import TransformerEncoder
+from coterie.formatting import duration
 from coterie.methods import cost_estimate as estimating
 from coterie.methods.auto import method as auto
 from coterie.methods.cost_estimate import estimate, worth_estimating
@@ -139,7 +139,7 @@ def test_worth_it(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [(0.2, "1 s"), (41.4, "41 s"), (89, "89 s"), (95, "2 min"), (3600, "60 min"), (6000, "1 h 40 min")],
 )
 def test_durations_in_words(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_ctrl_c_in_the_trial_is_not_swallowed(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Corpus: rows are kept, duplicates and empty texts are told apart, bad cells are named."""
+"""Corpus: rows are kept, duplicates and empty texts are distinguished, bad cells are named."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def run(
 
 def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> Estimate | None:
     """Tell how long it will take, where that is long enough to want to know."""
-    from coterie.cli.tables import in_words
+    from coterie.formatting import duration
     from coterie.methods.cost_estimate import estimate, worth_estimating
 
     if not worth_estimating(model, corpus, sample):
@@ -287,7 +287,7 @@ def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> E
         return None
     gpu = f", {found.device_memory / 1e9:.1f} GB on the GPU" if found.device_memory else ""
     typer.echo(
-        f"This will take at most about {in_words(found.seconds)} and {found.memory / 1e9:.1f} GB of memory{gpu} "
+        f"This will take at most about {duration(found.seconds)} and {found.memory / 1e9:.1f} GB of memory{gpu} "
         f"(estimated by a trial of {found.trial_seconds:.0f} s on this machine).",
         err=True,
     )

@@ -56,11 +56,3 @@ def wide_console() -> Console:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def in_words(seconds: float) -> str:
-    """A duration as people say it: ``40 s``, ``3 min``, ``1 h 20 min``."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

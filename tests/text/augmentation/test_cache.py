@@ -23,7 +23,7 @@ calls: list[int] = []
 
 @dataclass(frozen=True)
 class Counting(Augmenter):
-    """Says when it is asked."""
+    """Records every call."""
 
     mark: str = "!"
 
