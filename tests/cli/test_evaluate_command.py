@@ -24,10 +24,9 @@ from command_line import (
 from conftest import topic_texts
 
 from coterie.methods.persistence import load
-from coterie.metrics.external.attention import corpus_attention
 from coterie.metrics.external.pairs import KINDS
+from coterie.metrics.external.run_evaluation import attention_of_model, read_snapshots
 from coterie.metrics.external.scores import evaluate
-from coterie.metrics.external.snapshots import read_snapshots
 
 TEXTS, TOPICS = topic_texts(30)
 # Mostly the topics, with mistakes and two rows in no cluster.
@@ -284,7 +283,7 @@ def test_attention_of_a_saved_run(aecl_run: Path) -> None:
     run = aecl_run / "run"
     found = json.loads(done("evaluate", run, "--attention", *topics(aecl_run), "--json").out)
     rows, truth = read_rows(run / "assignments.csv"), column(aecl_run / "in.csv", "topic")
-    wanted = corpus_attention(load(run / "model"), [row["text"] for row in rows], truth)
+    wanted = attention_of_model(load(run / "model"), [row["text"] for row in rows], truth)
     assert found == pytest.approx(wanted.to_dict(), abs=1e-6)
     assert 0 < found["negative"] < 1
     shown = done("evaluate", run, "--attention", *topics(aecl_run), "--id-column", "key").words

@@ -12,7 +12,7 @@ from command_line import column, done, read_json, refusal, write_csv
 from conftest import topic_texts
 
 from coterie import Corpus
-from coterie.metrics.external.snapshots import read_snapshots
+from coterie.metrics.external.run_evaluation import read_snapshots
 from coterie.runs import folder as run_folder
 from coterie.runs.assignments_file import AssignmentWriter
 

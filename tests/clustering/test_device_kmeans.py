@@ -13,8 +13,10 @@ import torch
 from sklearn.cluster import KMeans
 
 from coterie.clustering import device_kmeans as module
+from coterie.clustering import device_seeding as seeding
 from coterie.clustering.device_kmeans import device_kmeans
-from coterie.clustering.kmeans import Partition, kmeans
+from coterie.clustering.kmeans import kmeans
+from coterie.clustering.partition import Partition
 
 no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -124,7 +126,7 @@ def test_rows_that_lie_on_centres_are_not_moved(device: str) -> None:
     # Pairs, and one row four times; no padding, since the rows fill a chunk.
     values = np.concatenate([np.repeat(np.arange(1, 511), 2), [0] * 4]).astype(np.float32)[:, None]
     start = np.append(np.arange(511), 9999).astype(np.float32)[:, None]
-    assert len(values) == module.CHUNK
+    assert len(values) == seeding.CHUNK
     partition = _run(device, values, 512, init=start, max_iter=1)
     np.testing.assert_allclose(partition.centers[:, 0], [*range(511), 0], atol=1e-4)
 
@@ -149,8 +151,8 @@ def test_who_advances_and_who_has_ended(device: str) -> None:
 
 def test_distances_between_equal_rows_are_not_negative(device: str) -> None:
     features = np.tile(_random(20, 384), (30, 1))
-    rows = module._Rows.of(torch.from_numpy(features).to(device), None)
-    distances = module._distances(rows, torch.arange(20, device=device).view(2, 10)).cpu().numpy()[:, :, :600]
+    rows = seeding.DeviceRows.of(torch.from_numpy(features).to(device), None)
+    distances = seeding._distances(rows, torch.arange(20, device=device).view(2, 10)).cpu().numpy()[:, :, :600]
     assert distances.min() >= 0
     expected = np.square(features[:20, None].astype(np.float64) - features[None]).sum(axis=2)
     np.testing.assert_allclose(distances.reshape(20, 600), expected, atol=2e-3)
@@ -180,8 +182,8 @@ def _oracle_plus_plus(features: np.ndarray, weights: np.ndarray, draws: np.ndarr
 
 def test_starts_are_those_of_greedy_kmeans_plus_plus(device: str) -> None:
     features, weights = _random(2500), _counts(2500) ** 5
-    rows = module._Rows.of(torch.from_numpy(features).to(device), weights)
-    starts = (module._starts(rows, 9, 4, seed=5) + rows.mean).cpu().numpy()
+    rows = seeding.DeviceRows.of(torch.from_numpy(features).to(device), weights)
+    starts = (seeding.initial_centers(rows, 9, 4, seed=5) + rows.mean).cpu().numpy()
     generator = torch.Generator().manual_seed(5)
     draws = torch.rand(4, 9, 2 + int(np.log(9)), generator=generator, dtype=torch.float64).numpy()
     for restart in range(4):
@@ -191,11 +193,11 @@ def test_starts_are_those_of_greedy_kmeans_plus_plus(device: str) -> None:
 
 def test_rows_are_drawn_by_their_mass(device: str) -> None:
     generator = np.random.default_rng(0)
-    masses = generator.exponential(size=(2, 4 * module.CHUNK)).astype(np.float32)
+    masses = generator.exponential(size=(2, 4 * seeding.CHUNK)).astype(np.float32)
     masses[generator.random(masses.shape) < 0.9] = 0
-    masses[1, module.CHUNK // 2 :] = 0
+    masses[1, seeding.CHUNK // 2 :] = 0
     draws = np.concatenate([generator.random((2, 400)), np.full((2, 1), 1 - 2**-53), np.zeros((2, 1))], axis=1)
-    drawn = module._drawn(torch.from_numpy(masses).to(device), torch.from_numpy(draws).to(device)).cpu().numpy()
+    drawn = seeding.sample_rows(torch.from_numpy(masses).to(device), torch.from_numpy(draws).to(device)).cpu().numpy()
     running = masses.astype(np.float64).cumsum(axis=1)
     for r in range(2):
         expected = np.searchsorted(running[r], draws[r] * running[r, -1], side="right")
@@ -204,8 +206,8 @@ def test_rows_are_drawn_by_their_mass(device: str) -> None:
 
 
 def test_without_any_mass_the_first_row_is_drawn(device: str) -> None:
-    nothing = torch.zeros(2, 2 * module.CHUNK, device=device)
-    assert (module._drawn(nothing, torch.full((2, 3), 0.7, dtype=torch.float64, device=device)) == 0).all()
+    nothing = torch.zeros(2, 2 * seeding.CHUNK, device=device)
+    assert (seeding.sample_rows(nothing, torch.full((2, 3), 0.7, dtype=torch.float64, device=device)) == 0).all()
 
 
 # --- Results against scikit-learn ---
@@ -263,7 +265,7 @@ def test_the_seed_decides(device: str) -> None:
     assert len({other.inertia for other in others}) == 3
 
 
-@pytest.mark.parametrize("entries", [1, module.ENTRIES])
+@pytest.mark.parametrize("entries", [1, seeding.ENTRIES])
 def test_the_best_restart_wins(device: str, entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     features = _random(500)
     found: list[float] = []
@@ -275,7 +277,7 @@ def test_the_best_restart_wins(device: str, entries: int, monkeypatch: pytest.Mo
         return inertia
 
     monkeypatch.setattr(module, "_inertia", noted)
-    monkeypatch.setattr(module, "ENTRIES", entries)
+    monkeypatch.setattr(seeding, "ENTRIES", entries)
     winners = set()
     for seed in range(6):
         found.clear()
@@ -290,10 +292,10 @@ def test_the_best_restart_wins(device: str, entries: int, monkeypatch: pytest.Mo
 def test_blocks_and_batches_do_not_matter(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     features, weights = _random(5000), _counts(5000)
     whole = _run(device, features, 10, weights=weights, n_init=3)
-    monkeypatch.setattr(module, "ENTRIES", 3 * module.CHUNK * 10)
-    rows = module._Rows.of(torch.from_numpy(features).to(device), weights)
-    assert [block.stop - block.start for block in rows.blocks(10)] == [3 * module.CHUNK, 2 * module.CHUNK]
-    assert len(module._batches(torch.zeros(3, 1), 4 * module.CHUNK * 10)) == 3
+    monkeypatch.setattr(seeding, "ENTRIES", 3 * seeding.CHUNK * 10)
+    rows = seeding.DeviceRows.of(torch.from_numpy(features).to(device), weights)
+    assert [block.stop - block.start for block in rows.blocks(10)] == [3 * seeding.CHUNK, 2 * seeding.CHUNK]
+    assert len(seeding.split_restarts(torch.zeros(3, 1), 4 * seeding.CHUNK * 10)) == 3
     blocks = _run(device, features, 10, weights=weights, n_init=3)
     assert np.array_equal(whole.labels, blocks.labels)
     np.testing.assert_allclose(whole.centers, blocks.centers, atol=1e-5)
@@ -308,7 +310,7 @@ def test_how_often_the_host_looks_does_not_matter(device: str, max_iter: int, mo
     results = []
     for small, steps in ((0, 4), (2**30, 4), (2**30, 7)):
         monkeypatch.setattr(module, "SMALL_STEP", small)
-        monkeypatch.setattr(module, "STEPS_BETWEEN_LOOKS", steps)
+        monkeypatch.setattr(module, "STEPS_BETWEEN_CHECKS", steps)
         given = _run(device, features, 30, init=nowhere, max_iter=max_iter)
         results.append((given, _run(device, features, 30, n_init=5, max_iter=max_iter)))
     for given, drawn in results[1:]:

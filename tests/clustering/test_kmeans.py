@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coterie.clustering.kmeans import Partition, centroids, kmeans, spherical_kmeans, unit_rows
+from coterie.clustering.kmeans import centroids, kmeans, spherical_kmeans, unit_rows
+from coterie.clustering.partition import Partition
 
 
 def _blobs(n: int, k: int, dimension: int = 6, seed: int = 0, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:

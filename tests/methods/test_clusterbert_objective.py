@@ -15,7 +15,7 @@ from reference import clusterbert_oracle as oracle
 from reference.sccl_oracle import numerical_gradient
 from torch import Tensor, nn
 
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.encoders.device_tokens import DeviceTokens
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.language.denoising import NOISED, Reconstruction, SentenceDecoder

@@ -15,7 +15,7 @@ import coterie.methods.trained as training_module
 import coterie.training.trainer as trainer_module
 from coterie import SCCL, FrozenEncoder, TrainingConfig
 from coterie.clustering.assignment import align_labels, squared_distances
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import SettingError
 from coterie.methods.sccl import VARIANTS

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.app.session import ExplorerSession
-from coterie.clustering.kmeans import Partition, centroids, kmeans
+from coterie.clustering.kmeans import centroids, kmeans
+from coterie.clustering.partition import Partition
 from coterie.errors import InputError
 from coterie.runs.edits.kinds import NOISE, Edit, Part
 from coterie.runs.edits.replay import Edited

@@ -93,7 +93,8 @@ def _show_scores(clusters: list[int], truth: list[Any], as_json: bool) -> None:
 
 def _show_snapshots(run: Path, truth: list[Any] | None, as_json: bool) -> None:
     from coterie.cli.evaluate_tables import print_snapshots
-    from coterie.metrics.external.snapshots import read_snapshots, score_snapshots
+    from coterie.metrics.external.run_evaluation import read_snapshots
+    from coterie.metrics.external.snapshots import score_snapshots
 
     scores = score_snapshots(*read_snapshots(run), truth)
     _print_json(scores) if as_json else print_snapshots(scores, with_labels=truth is not None)

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-@dataclass(frozen=True)
-class Partition:
-    """A hard clustering of rows, with one centre a cluster (their weighted mean, unless the method says otherwise).
-
-    ``inertia`` is the weighted sum of squared distances to the own centre.
-    """
-
-    labels: NDArray[np.int64]
-    centers: NDArray[np.float32]
-    inertia: float
+from coterie.clustering.partition import Partition
 
 
 def kmeans(
@@ -31,12 +20,27 @@ def kmeans(
     seed: int = 0,
     max_iter: int = 300,
 ) -> Partition:
-    """Lloyd's k-means with k-means++ restarts (scikit-learn's), or from the given ``init`` centres.
+    """Cluster rows by Lloyd's k-means (scikit-learn's).
 
-    ``features`` are an array, a sparse matrix or a torch tensor; a tensor on a GPU is clustered there, by the same
-    steps (:mod:`coterie.clustering.device_kmeans`).
+    Parameters
+    ----------
+    features:
+        An array, a sparse matrix or a torch tensor, one row per text. A tensor on a GPU is clustered there, by the same
+        steps (:mod:`coterie.clustering.device_kmeans`).
+    n_clusters:
+        How many clusters.
+    weights:
+        Weight of each row; 1 by default.
+    n_init:
+        Restarts from k-means++ centres; the one with the least inertia is returned.
+    init:
+        Initial centres in place of k-means++, for a single run.
+    seed:
+        Seed of k-means++.
+    max_iter:
+        Most steps of a restart.
     """
-    on_gpu = getattr(features, "is_cuda", None)  # None for what is no tensor; torch itself is not needed here
+    on_gpu = getattr(features, "is_cuda", None)  # None for anything but a tensor; torch itself is not needed here
     if on_gpu:
         from coterie.clustering.device_kmeans import device_kmeans
 
@@ -68,9 +72,9 @@ def spherical_kmeans(
     seed: int = 0,
     max_iter: int = 100,
 ) -> Partition:
-    """k-means by cosine similarity: rows and centres have unit length (Dhillon and Modha, 2001).
+    """Cluster rows by k-means on cosine similarity: rows and centres have unit length (Dhillon and Modha, 2001).
 
-    Started by k-means++ on the unit rows; the best of ``n_init`` starts by total cosine similarity wins.
+    Of ``n_init`` restarts from k-means++ on the unit rows, the one with the largest total similarity is returned.
     """
     from sklearn.cluster import kmeans_plusplus
 
@@ -103,7 +107,7 @@ def spherical_kmeans(
 def centroids(
     features: Any, labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any] | None = None
 ) -> NDArray[np.float64]:
-    """Weighted mean of each cluster's rows (zero where a cluster has none)."""
+    """Return the weighted mean of each cluster's rows; zeros for a cluster without rows."""
     from scipy import sparse
 
     mass = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -114,7 +118,7 @@ def centroids(
 
 
 def unit_rows(features: Any) -> Any:
-    """Rows of length one, dense or sparse; all-zero rows stay zero."""
+    """Scale rows, dense or sparse, to length one; rows of zeros stay zero."""
     from sklearn.preprocessing import normalize
 
     return normalize(features)
@@ -123,7 +127,7 @@ def unit_rows(features: Any) -> Any:
 def _directions(
     rows: Any, labels: NDArray[np.int64], mass: NDArray[np.float64], previous: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """New unit centres; a cluster that lost all its rows keeps its old one."""
+    """Return new unit centres; a cluster without rows keeps its old one."""
     means = centroids(rows, labels, len(previous), mass)
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     return np.where(lengths > 1e-12, means / np.maximum(lengths, 1e-12), previous)

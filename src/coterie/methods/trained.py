@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.checks import check_choice
-from coterie.clustering.kmeans import Partition, kmeans
+from coterie.clustering.kmeans import kmeans
+from coterie.clustering.partition import Partition
 from coterie.errors import SettingError
 from coterie.methods.encoder_method import EncoderMethod
 from coterie.methods.results import Learned

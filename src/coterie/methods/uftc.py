@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.assignment import student_t, student_t_from_distances, target_distribution
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.language.masked_head import MaskedHead, check_mask_token
 from coterie.language.masked_training import HeadTraining, MaskedWords

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coterie.clustering.kmeans import Partition, kmeans
+from coterie.clustering.kmeans import kmeans
+from coterie.clustering.partition import Partition
 
 
 class LabelWatch:

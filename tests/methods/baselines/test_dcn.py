@@ -8,7 +8,7 @@ import torch
 from reference.dec_oracle import dcn_centers, dcn_loss
 
 from coterie import DCN
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.methods.baselines.dcn import FIRST_COUNT, HardClusters, moved_centers, nearest
 from coterie.methods.baselines.deep import Pretrained
 from coterie.methods.baselines.stacked import StackedAutoEncoder

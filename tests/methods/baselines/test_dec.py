@@ -12,7 +12,7 @@ from reference.dec_oracle import assignments, divergence, gradients, targets
 
 from coterie import DEC
 from coterie.clustering.assignment import student_t, target_distribution
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.baselines.deep import Pretrained, SoftState, changed_share
 from coterie.methods.baselines.stacked import StackedAutoEncoder

@@ -13,7 +13,8 @@ from reference import aecl_oracle as oracle
 
 from coterie import AECL, SCCL, TrainingConfig
 from coterie.errors import InputError, SettingError
-from coterie.metrics.external.attention import AttentionScores, attention_scores, corpus_attention
+from coterie.metrics.external.attention import AttentionScores, attention_scores
+from coterie.metrics.external.run_evaluation import attention_of_model
 
 
 def random_attention(n: int, seed: int) -> np.ndarray:
@@ -65,7 +66,7 @@ def model(tiny_encoder: Path) -> AECL:
 
 def test_over_a_corpus_in_batches(model: AECL) -> None:
     texts, labels = topic_texts(40)
-    scores = corpus_attention(model, texts, labels)
+    scores = attention_of_model(model, texts, labels)
     assert scores.negative + scores.positive == 1
     # By hand: three batches of at most 16, in the seed's order.
     batches = np.array_split(np.random.default_rng(0).permutation(40), 3)
@@ -75,16 +76,16 @@ def test_over_a_corpus_in_batches(model: AECL) -> None:
         matrix = model.attention_between([texts[i] for i in batch])
         negative += len(batch) * oracle.negative_similarity(matrix, [labels[i] for i in batch])
     assert scores.negative == pytest.approx(negative / 40, abs=1e-12)
-    assert corpus_attention(model, texts, labels) == scores
-    assert corpus_attention(model, texts, labels, seed=1) != scores
-    assert corpus_attention(model, texts, ["same"] * 40) == AttentionScores(0.0, 1.0, 0.0)
+    assert attention_of_model(model, texts, labels) == scores
+    assert attention_of_model(model, texts, labels, seed=1) != scores
+    assert attention_of_model(model, texts, ["same"] * 40) == AttentionScores(0.0, 1.0, 0.0)
 
 
 def test_repeated_empty_and_unlabelled_texts(model: AECL) -> None:
     texts, labels = topic_texts(9)
     rows = [*texts, "", texts[0], texts[0], "not labelled", texts[1]]
     truth = [*labels, "parcel", labels[0], "refund", None, ""]
-    scores = corpus_attention(model, rows, truth)
+    scores = attention_of_model(model, rows, truth)
     order = np.random.default_rng(0).permutation(9)
     matrix = model.attention_between([texts[i] for i in order])
     weights = [3 if i == 0 else 1 for i in order]
@@ -94,8 +95,8 @@ def test_repeated_empty_and_unlabelled_texts(model: AECL) -> None:
 
 def test_what_has_no_attention_is_refused(model: AECL) -> None:
     with pytest.raises(SettingError, match=r"AECL, and this is SCCL: fit with --method aecl"):
-        corpus_attention(SCCL(2), ["a"], ["b"])
+        attention_of_model(SCCL(2), ["a"], ["b"])
     with pytest.raises(InputError, match="2 rows and labels has 1"):
-        corpus_attention(model, ["a", "b"], ["c"])
+        attention_of_model(model, ["a", "b"], ["c"])
     with pytest.raises(InputError, match="none of the 2 texts has a label"):
-        corpus_attention(model, ["a", " "], ["", "parcel"])
+        attention_of_model(model, ["a", " "], ["", "parcel"])

@@ -10,15 +10,15 @@ from reference import clusterbert_oracle as oracle
 
 from coterie.errors import InputError, SettingError
 from coterie.metrics.external.pairs import KINDS, SentencePair, labels_of_texts, sentence_pairs
-from coterie.training.history import Snapshot
+
+Run = list[np.ndarray]
 
 
-def snapshots_of(*embeddings: np.ndarray) -> list[Snapshot]:
-    none = np.zeros(len(embeddings[0]), dtype=np.int64)
-    return [Snapshot("s", i, i, each.astype(np.float32), none) for i, each in enumerate(embeddings)]
+def snapshots_of(*embeddings: np.ndarray) -> Run:
+    return [each.astype(np.float32) for each in embeddings]
 
 
-def random_run(n: int, seed: int, moments: int = 3) -> list[Snapshot]:
+def random_run(n: int, seed: int, moments: int = 3) -> Run:
     generator = np.random.default_rng(seed)
     return snapshots_of(*(generator.normal(size=(n, 5)) for _ in range(moments)))
 
@@ -30,8 +30,8 @@ def by_kind(pairs: list[SentencePair]) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def expected(run: list[Snapshot], labels: list[int] | None, count: int) -> dict[str, list[tuple[int, int]]]:
-    matrices = [oracle.cosine_matrix(each.embeddings.astype(np.float64)) for each in run]
+def expected(run: Run, labels: list[int] | None, count: int) -> dict[str, list[tuple[int, int]]]:
+    matrices = [oracle.cosine_matrix(each.astype(np.float64)) for each in run]
     return {kind: pairs for kind, pairs in oracle.pair_kinds(matrices, labels, count).items() if pairs}
 
 
@@ -49,7 +49,7 @@ def test_ten_of_each_kind_with_the_similarity_of_every_snapshot() -> None:
     pairs = sentence_pairs(run, [i % 2 for i in range(30)])
     assert list(by_kind(pairs)) == list(KINDS)[:5]
     assert {len(of_kind) for of_kind in by_kind(pairs).values()} == {10}
-    matrices = [oracle.cosine_matrix(each.embeddings) for each in run]
+    matrices = [oracle.cosine_matrix(each) for each in run]
     for pair in pairs:
         assert pair.similarities == pytest.approx([matrix[pair.first, pair.second] for matrix in matrices], abs=1e-9)
         assert pair.change == pair.similarities[-1] - pair.similarities[0]
@@ -71,12 +71,12 @@ def test_texts_without_a_label_are_left_out() -> None:
     pairs = sentence_pairs(run, labels)
     assert {place for pair in pairs for place in (pair.first, pair.second)} <= {0, 2, 4, 6, 7}
     kept = [0, 2, 4, 6, 7]
-    part = [Snapshot(s.stage, s.epoch, s.step, s.embeddings[kept], s.labels[kept]) for s in run]
+    part = [embeddings[kept] for embeddings in run]
     wanted = by_kind(sentence_pairs(part, [labels[i] for i in kept]))
     assert by_kind(pairs) == {kind: [(kept[i], kept[j]) for i, j in both] for kind, both in wanted.items()}
 
 
-def test_a_draw_of_the_texts_hangs_on_the_seed() -> None:
+def test_the_sample_of_texts_depends_on_the_seed() -> None:
     run = random_run(40, 3)
 
     def places(seed: int) -> set[int]:
@@ -85,9 +85,9 @@ def test_a_draw_of_the_texts_hangs_on_the_seed() -> None:
 
     assert len(places(0)) == 6
     assert places(0) == places(0) != places(1)
-    drawn = sorted(places(0))
-    part = [Snapshot(s.stage, s.epoch, s.step, s.embeddings[drawn], s.labels[drawn]) for s in run]
-    wanted = {(drawn[pair.first], drawn[pair.second]) for pair in sentence_pairs(part, count=3)}
+    sampled = sorted(places(0))
+    part = [embeddings[sampled] for embeddings in run]
+    wanted = {(sampled[pair.first], sampled[pair.second]) for pair in sentence_pairs(part, count=3)}
     assert {(pair.first, pair.second) for pair in sentence_pairs(run, most_texts=6, count=3)} == wanted
 
 

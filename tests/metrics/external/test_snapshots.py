@@ -13,23 +13,24 @@ from conftest import topic_texts
 from coterie import SCCL, TrainingConfig
 from coterie.errors import InputError
 from coterie.metrics.external import snapshots as module
+from coterie.metrics.external.run_evaluation import read_snapshots
 from coterie.metrics.external.scores import accuracy
-from coterie.metrics.external.snapshots import draw_rows, read_snapshots, score_snapshots
+from coterie.metrics.external.snapshots import sample_rows, score_snapshots
 from coterie.metrics.internal.dunn import dunn
 from coterie.metrics.internal.silhouette import silhouette
 from coterie.training.history import Snapshot
 
 
 def test_scores_of_each_snapshot(tiny_encoder: Path) -> None:
-    texts, groups = topic_texts(60)
+    texts, topics = topic_texts(60)
     training = TrainingConfig(max_epochs=2, batch_size=20, snapshot_every=1)
     model = SCCL(3, encoder=str(tiny_encoder), training=training).fit([*texts, "", texts[0]])
     rows = np.array([*range(60), -1, 0])
-    truth = [*groups, None, groups[0]]
+    truth = [*topics, None, topics[0]]
     scores = score_snapshots(model.snapshots_, rows, truth)
     assert [score["epoch"] for score in scores] == [0, 1, 2]
     first = model.snapshots_[0]
-    expected = accuracy([*groups, groups[0]], [*first.labels, first.labels[0]])
+    expected = accuracy([*topics, topics[0]], [*first.labels, first.labels[0]])
     assert scores[0]["accuracy"] == pytest.approx(expected)
     assert scores[0]["silhouette"] == pytest.approx(silhouette(first.embeddings, first.labels))
     assert scores[0]["dunn"] == pytest.approx(dunn(first.embeddings, first.labels))
@@ -45,13 +46,13 @@ def test_dunn_by_hand_and_on_the_same_draw_of_texts(monkeypatch: pytest.MonkeyPa
     # Clusters {0, 1} and {4, 6} on a line: the gap is 3, the widest cluster 2.
     snapshot = _snapshot([[0], [1], [4], [6]], [0, 0, 1, 1])
     assert score_snapshots([snapshot], np.arange(4))[0]["dunn"] == pytest.approx(1.5)
-    monkeypatch.setattr(module, "SAMPLE", 12)
+    monkeypatch.setattr(module, "SAMPLE_SIZE", 12)
     embeddings = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
-    drawn = draw_rows(30, 12)
-    assert len(set(drawn.tolist())) == 12 and drawn.tolist() == sorted(drawn.tolist())
+    sampled = sample_rows(30, 12)
+    assert len(set(sampled.tolist())) == 12 and sampled.tolist() == sorted(sampled.tolist())
     for labels in (np.arange(30) % 2, np.arange(30) % 3):
         score = score_snapshots([Snapshot("s", 0, 0, embeddings, labels)], np.arange(30))[0]
-        assert score["dunn"] == pytest.approx(dunn(embeddings[drawn], labels[drawn]))
+        assert score["dunn"] == pytest.approx(dunn(embeddings[sampled], labels[sampled]))
         assert score["dunn"] != pytest.approx(dunn(embeddings, labels))
 
 
@@ -72,9 +73,9 @@ def test_through_the_command_line(
 ) -> None:
     from coterie.cli.main import app
 
-    texts, groups = topic_texts(40)
+    texts, topics = topic_texts(40)
     with (tmp_path / "in.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows([["text", "label"], *zip(texts, groups, strict=True), ["", ""]])
+        csv.writer(stream).writerows([["text", "label"], *zip(texts, topics, strict=True), ["", ""]])
     run = tmp_path / "run"
     app(
         f"fit {tmp_path}/in.csv -k 3 -m sccl --encoder {tiny_encoder} -o {run} -q --snapshots 1 --text-column text "

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.checks import check_choice, check_number, check_whole
-from coterie.clustering.kmeans import Partition, centroids
+from coterie.clustering.kmeans import centroids
+from coterie.clustering.partition import Partition
 from coterie.losses.nt_xent import weighted_mean
 from coterie.methods.aecl.losses import (
     balance_penalty,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coterie.checks import check_choice, check_number, check_whole
-from coterie.clustering.kmeans import Partition, centroids, kmeans
+from coterie.clustering.kmeans import centroids, kmeans
+from coterie.clustering.partition import Partition
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.methods.auto.rounds import Round, Rounds, Teacher

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.methods.baselines.deep import NetworkMethod, Pretrained
 from coterie.methods.results import Learned
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.clustering.kmeans import Partition, centroids, kmeans
+from coterie.clustering.kmeans import centroids, kmeans
+from coterie.clustering.partition import Partition
 from coterie.clustering.umap_reduction import umap_reduced
 from coterie.errors import require_extra
 from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod

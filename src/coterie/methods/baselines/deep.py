@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from coterie.checks import check_number, check_whole
 from coterie.clustering.assignment import student_t, target_distribution
-from coterie.clustering.kmeans import Partition, kmeans, unit_rows
+from coterie.clustering.kmeans import kmeans, unit_rows
+from coterie.clustering.partition import Partition
 from coterie.encoders.device import resolve_device
 from coterie.losses.kl_divergence import kl_divergence
 from coterie.methods.baselines.features import FeatureMethod

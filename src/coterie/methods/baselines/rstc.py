@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.checks import check_choice, check_number, check_whole
-from coterie.clustering.kmeans import Partition, centroids
+from coterie.clustering.kmeans import centroids
 from coterie.clustering.optimal_transport import self_adaptive_transport, sinkhorn
+from coterie.clustering.partition import Partition
 from coterie.losses.nt_xent import nt_xent, weighted_mean
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.head_probabilities import batch_independent_probabilities

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.assignment import student_t, student_t_from_distances, target_distribution
-from coterie.clustering.kmeans import Partition
+from coterie.clustering.partition import Partition
 from coterie.errors import SettingError
 from coterie.language.word_vectors import check_word2vec, encoder_word_vectors, word2vec_vectors
 from coterie.losses.kl_divergence import kl_divergence

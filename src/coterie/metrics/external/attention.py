@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.errors import InputError, SettingError
+from coterie.errors import InputError
 from coterie.metrics.external.scores import _codes, _is_missing
-
-if TYPE_CHECKING:
-    from coterie.methods.base import ClusteringMethod
 
 
 @dataclass(frozen=True)
 class AttentionScores:
-    """Where attention goes, as shares of all attention.
+    """How attention is divided, as shares of all attention.
 
     Attributes
     ----------
     negative:
-        NS, what texts of other classes get (Eq. 18); lower is better.
+        NS, the share of texts of other classes (Eq. 18); lower is better.
     positive:
-        PS = 1 - NS, what the text itself and others of its class get (Eq. 19).
+        PS = 1 - NS, the share of the text itself and others of its class (Eq. 19).
     even:
-        What NS would be if a text looked at all texts of its batch alike: the figure to be below.
+        NS if every text attended equally to all texts of its batch: a baseline that NS should be below.
     """
 
     negative: float
@@ -42,27 +39,27 @@ class AttentionScores:
 def attention_scores(
     similarities: ArrayLike, labels: Sequence[Hashable], weights: ArrayLike | None = None
 ) -> AttentionScores:
-    """NS and PS of one batch.
+    """Return NS and PS of one batch.
 
     Parameters
     ----------
     similarities:
-        S of Eq. 2, one row a text, over the same texts; rows sum to one.
+        S of Eq. 2, one row and one column per text; rows sum to one.
     labels:
-        One true label a text.
+        One true label per text.
     weights:
         How often each text occurs, for the mean over texts; once if not given.
     """
     matrix = np.asarray(similarities, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape != (len(labels), len(labels)) or not len(labels):
         raise InputError(
-            f"similarities has shape {matrix.shape} and labels has {len(labels)} rows: give a row and a column a text"
+            f"similarities has shape {matrix.shape} and labels has {len(labels)} rows: give a row and a column per text"
         )
     if not np.allclose(matrix.sum(axis=1), 1.0, atol=1e-4):
         raise InputError("similarities has rows that do not sum to 1: give the attention after its softmax (Eq. 2)")
     counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
     if counts.shape != (len(labels),) or not (counts > 0).all():
-        raise InputError(f"weights has shape {counts.shape}: give one positive number a text")
+        raise InputError(f"weights has shape {counts.shape}: give one positive number per text")
     codes = _codes(list(labels), "labels")
     other = codes[:, None] != codes[None, :]
     negative = float(np.average((matrix * other).sum(axis=1), weights=counts))  # Eq. 18
@@ -71,28 +68,31 @@ def attention_scores(
 
 
 def corpus_attention(
-    model: ClusteringMethod, texts: Sequence[str], labels: Sequence[Hashable], seed: int = 0
+    attention_between: Callable[[Sequence[str]], NDArray[Any]],
+    texts: Sequence[str],
+    labels: Sequence[Hashable],
+    batch_size_for: Callable[[int], int],
+    seed: int = 0,
 ) -> AttentionScores:
-    """NS and PS over a corpus: the mean over its texts, each in a batch of the size the model trains with.
+    """Return NS and PS over a corpus: the mean over its texts, in batches of the size the model trains with.
 
-    As in training, every text is used once and counts as often as it occurs; which texts share a batch is drawn by
-    ``seed``. Empty texts and those without a label (None, NaN, "") are left out; of a text with several labels the
-    first counts.
+    As in training, every text is used once and weighted by how often it occurs; ``seed`` decides which texts share a
+    batch. Empty texts and those without a label (None, NaN, "") are left out; of a text with several labels the first
+    counts.
 
     Parameters
     ----------
-    model:
-        A fitted :class:`~coterie.methods.aecl.method.AECL`.
+    attention_between:
+        Returns the attention between the texts of a batch: one row and one column per text.
+    texts, labels:
+        One true label per text.
+    batch_size_for:
+        Returns the batch size for a number of distinct texts.
     """
-    from coterie.methods.aecl.method import AECL
     from coterie.text.corpus import as_corpus
 
-    if not isinstance(model, AECL):
-        raise SettingError(
-            f"attention between texts is a part of AECL, and this is {type(model).__name__}: fit with --method aecl"
-        )
     if len(texts) != len(labels):
-        raise InputError(f"texts has {len(texts)} rows and labels has {len(labels)}: give one label a text")
+        raise InputError(f"texts has {len(texts)} rows and labels has {len(labels)}: give one label per text")
     rows = [i for i, label in enumerate(labels) if not _is_missing(label)]
     corpus = as_corpus([texts[i] for i in rows], allow_empty=True)
     distinct = corpus.distinct
@@ -103,8 +103,8 @@ def corpus_attention(
         label_of.setdefault(place, labels[row])
     found = []
     masses = []
-    for batch in _batches(len(distinct), model.training.batch_size_for(len(distinct)), seed):
-        similarities = model.attention_between([distinct[i] for i in batch])
+    for batch in _batches(len(distinct), batch_size_for(len(distinct)), seed):
+        similarities = attention_between([distinct[i] for i in batch])
         counts = corpus.counts[batch]
         found.append(attention_scores(similarities, [label_of[i] for i in batch.tolist()], counts))
         masses.append(counts.sum())
@@ -114,6 +114,6 @@ def corpus_attention(
 
 
 def _batches(n_texts: int, size: int, seed: int) -> list[NDArray[np.int64]]:
-    """All texts in random order, in batches of nearly the same size."""
+    """Return all texts in random order, in batches of nearly equal size."""
     order = np.random.default_rng(seed).permutation(n_texts)
     return np.array_split(order, max(1, -(-n_texts // size)))

@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import InputError, SettingError
 from coterie.metrics.external.pairs import SentencePair, labels_of_texts, sentence_pairs
 from coterie.metrics.external.scores import Scores, evaluate
-from coterie.metrics.external.snapshots import read_snapshots
 from coterie.text.reading import read_columns
 from coterie.training.history import Snapshot
 
 if TYPE_CHECKING:
+    from coterie.methods.base import ClusteringMethod
     from coterie.metrics.external.attention import AttentionScores
+
+# File beside the snapshots of a run: for every row of its input, the row of its text in the snapshots.
+ROWS_FILE = "rows.safetensors"
 
 
 def match_labels(
@@ -118,6 +124,32 @@ class RunPairs:
         return {"row": self.rows[place] + 1, "text": self.text(place), **label}
 
 
+def read_snapshots(run: Path) -> tuple[list[Snapshot], NDArray[np.int64]]:
+    """Return the snapshots of a run folder in order, and for every row of its input its text in them (-1: empty)."""
+    from safetensors import safe_open
+
+    folder = run / "snapshots"
+    files = sorted(path for path in folder.glob("*.safetensors") if path.name != ROWS_FILE)
+    if not files:
+        raise InputError(f"{run} holds no snapshots; fit with --snapshots 1 to keep one after every epoch")
+    snapshots = []
+    for path in files:
+        with safe_open(path, framework="numpy") as file:
+            about = file.metadata()
+            snapshots.append(
+                Snapshot(
+                    about["stage"],
+                    int(about["epoch"]),
+                    int(about["step"]),
+                    file.get_tensor("embeddings"),
+                    file.get_tensor("labels"),
+                )
+            )
+    with safe_open(folder / ROWS_FILE, framework="numpy") as file:
+        rows: NDArray[np.int64] = file.get_tensor("distinct_index")
+    return snapshots, rows
+
+
 def pairs_of_run(assignments: Path, truth: Sequence[Any] | None) -> RunPairs:
     """Find the pairs of texts that training moved together or apart, from the snapshots beside ``assignments``.
 
@@ -132,18 +164,34 @@ def pairs_of_run(assignments: Path, truth: Sequence[Any] | None) -> RunPairs:
     # Of a text that occurs several times the first row stands for all.
     rows = {place: row for row, place in reversed(list(enumerate(places.tolist())))}
     labels = None if truth is None else labels_of_texts(places, truth, len(snapshots[0].embeddings))
-    return RunPairs(snapshots, sentence_pairs(snapshots, labels), rows, texts, labels)
+    return RunPairs(snapshots, sentence_pairs([each.embeddings for each in snapshots], labels), rows, texts, labels)
 
 
 def attention_of_run(assignments: Path, truth: Sequence[Any]) -> AttentionScores:
     """Score the attention of the run's model (AECL) on the run's texts, with one true label per row."""
     from coterie.methods.persistence import load
-    from coterie.metrics.external.attention import corpus_attention
 
     texts = read_texts(assignments)
     folder = assignments.parent
     model = folder / "model"
-    return corpus_attention(load(model if model.is_dir() else folder), texts, truth)
+    return attention_of_model(load(model if model.is_dir() else folder), texts, truth)
+
+
+def attention_of_model(
+    model: ClusteringMethod, texts: Sequence[str], truth: Sequence[Hashable], seed: int = 0
+) -> AttentionScores:
+    """Score the attention of a fitted AECL between texts, with one true label per text.
+
+    ``seed`` decides which texts share a batch, as in :func:`~coterie.metrics.external.attention.corpus_attention`.
+    """
+    from coterie.methods.aecl.method import AECL
+    from coterie.metrics.external.attention import corpus_attention
+
+    if not isinstance(model, AECL):
+        raise SettingError(
+            f"attention between texts is a part of AECL, and this is {type(model).__name__}: fit with --method aecl"
+        )
+    return corpus_attention(model.attention_between, texts, truth, model.training.batch_size_for, seed)
 
 
 def read_texts(assignments: Path) -> list[str]:
