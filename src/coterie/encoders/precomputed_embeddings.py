@@ -28,7 +28,7 @@ def embeddings_by_text(embeddings: Any, corpus: Corpus) -> NDArray[np.float32]:
         some = slice(begin, begin + CHECKED_AT_A_TIME)
         bad = np.flatnonzero(~np.isfinite(array[some]).all(axis=1) & ~corpus.empty[some])
         if len(bad):
-            raise InputError(f"embeddings= holds NaN or infinity in row {begin + bad[0] + 1}")
+            raise InputError(f"embeddings= holds NaN or infinity in row {begin + bad[0] + 1}: give finite numbers")
     if len(corpus.distinct) == len(corpus):
         return array
     rows = np.flatnonzero(~corpus.empty)

@@ -68,7 +68,10 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
         problem = _what_is_missing(given)
         if problem is None:
             return WeightsSource(given, "folder")
-        raise WeightsNotFoundError(f"the folder {text} cannot be loaded as an encoder: {problem}")
+        raise WeightsNotFoundError(
+            f"the folder {text} cannot be loaded as an encoder: {problem}; give a folder saved by transformers or "
+            "sentence-transformers"
+        )
     tried.append(f"folder {text}: no such folder")
 
     offline = local_files_only or is_offline()

@@ -54,9 +54,12 @@ def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[
             try:
                 found[text] = np.array(values, dtype=np.float32)
             except ValueError as error:
-                raise InputError(f"vectors={str(path)!r}: line {number} is not a word and its numbers") from error
+                raise InputError(
+                    f"vectors={str(path)!r}: line {number} is not a word and its numbers: give a file in the format "
+                    "of word2vec or GloVe"
+                ) from error
     if not found or not width:
-        raise InputError(f"vectors={str(path)!r} holds none of the words of the texts")
+        raise InputError(f"vectors={str(path)!r} holds none of the words of the texts: give one in their language")
     return list(found), np.stack(list(found.values()))
 
 

@@ -174,7 +174,9 @@ class JsonLinesSource(Source):
         try:
             row = json.loads(content)
         except json.JSONDecodeError as error:
-            raise InputError(f"{where}: broken JSON at character {error.colno}: {error.msg}") from None
+            raise InputError(
+                f"{where}: broken JSON at character {error.colno}: {error.msg}: correct the line"
+            ) from None
         except (ValueError, RecursionError) as error:  # a number or a nesting beyond Python's limits
             raise InputError(f"{where}: JSON that cannot be read: {error}") from None
         if not isinstance(row, dict):

@@ -109,7 +109,7 @@ def _only_text_column(source: Source, columns: list[Column], id_column: str | No
 def _require_unique(source: Source, names: list[str]) -> None:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
-        raise InputError(f"{source.name}: two columns or more are named {quoted_list(repeated)}: rename them")
+        raise InputError(f"{source.name}: several columns are named {quoted_list(repeated)}: rename them")
 
 
 def require_column(source: Source, names: list[str], name: str, parameter: str) -> None:

@@ -155,7 +155,7 @@ def parse_views(spec: str, ratio: float | None = None, **defaults: Any) -> tuple
     """
     views = _parts(spec, "|", spec)
     if len(views) > 2:
-        raise SettingError(f"augmentation {spec!r} describes {len(views)} views; there are two")
+        raise SettingError(f"augmentation {spec!r} describes {len(views)} views, and there can be two: leave out a |")
     first = parse_augmenter(views[0], ratio=ratio, **{"place": 0, **defaults})
     return first, parse_augmenter(views[-1], ratio=ratio, **{"place": 1, **defaults})
 
@@ -198,7 +198,9 @@ def _settings(inside: str, spec: str) -> dict[str, Any]:
         try:
             settings[key] = _typed(yaml.safe_load(value))
         except yaml.YAMLError as error:
-            raise SettingError(f"augmentation {spec!r}: the value of {key!r} cannot be read") from error
+            raise SettingError(
+                f"augmentation {spec!r}: the value of {key!r} cannot be read: write it as in YAML"
+            ) from error
     return settings
 
 
