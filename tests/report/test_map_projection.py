@@ -198,3 +198,13 @@ def test_a_map_lies_on_its_longer_side() -> None:
     places = project(vectors)
     spread = np.cov(places.T)
     assert spread[0, 0] >= spread[1, 1] and abs(spread[0, 1]) < 1e-3
+
+
+def test_a_row_of_zeros_is_beside_the_others_and_shrinks_nothing() -> None:
+    vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    vectors[7] = vectors[31] = 0
+    found = project(vectors, kind="tsne")
+    others = np.delete(found, [7, 31], axis=0)
+    np.testing.assert_array_equal(found[7], found[31])
+    assert np.ptp(others, axis=0).max() > 1.6
+    assert (np.linalg.norm(others - found[7], axis=1) > 0).all()

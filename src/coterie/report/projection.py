@@ -36,6 +36,8 @@ NEAREST_LANDMARKS = 10
 HALF_WEIGHT_DISTANCE = 10
 # Share of the spread of its landmarks that a row is moved by at random, so that points do not pile up.
 JITTER = 0.7
+# Distance of rows of zeros from the others, as a share of the extent of the map.
+ZERO_ROW_MARGIN = 0.05
 # Rows that are interpolated at a time, which bounds the memory.
 INTERPOLATED_AT_A_TIME = 4_096
 # Rows of maps side by side, each of which is computed without landmarks.
@@ -151,6 +153,15 @@ def _project_rows(
 
     if kind == "pca" or len(rows) < MIN_ROWS_FOR_NEIGHBORS:
         return _principal_components(rows)
+    is_zero = ~rows.any(axis=1)
+    if is_zero.any():
+        # A text without any known word is similar to none: t-SNE would move it so far away that all others shrink to
+        # a spot, so it is placed beside them.
+        coordinates = np.empty((len(rows), 2), dtype=np.float32)
+        others = _project_rows(rows[~is_zero], kind, seed, None if before is None else before[~is_zero])
+        coordinates[~is_zero] = others
+        coordinates[is_zero] = others.min(axis=0) - ZERO_ROW_MARGIN * np.ptp(others, axis=0)
+        return coordinates
     start = _principal_components(rows) if before is None else before
     follows = before is not None
     spread = FOLLOWING_SPREAD if follows else FIRST_SPREAD

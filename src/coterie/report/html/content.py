@@ -21,7 +21,7 @@ from coterie.report.map_panels import MapPanel
 from coterie.report.projection import ProjectionKind
 from coterie.report.report_model import MAX_POINTS, ReportModel
 from coterie.runs.saved_run import SavedRun
-from coterie.selection.training_verdict import judge_training
+from coterie.selection.training_verdict import TrainingVerdict, judge_training
 
 # Bytes that the texts of the map may take in the page, so that it opens quickly.
 MAP_TEXT_BYTES = 4_000_000
@@ -179,11 +179,16 @@ def _trained(model: ReportModel, with_texts: bool) -> dict[str, Any]:
     examples = _shorten(model.texts, MAX_TEXT_LENGTH) if with_texts else None
     return {
         "criteria": [asdict(criterion) for criterion in verdict.criteria],
-        "verdict": verdict.sentence,
+        "verdict": _without_criteria(verdict),
         "changes": compare_partitions(before, after, examples).to_dict(),
         "panels": [_panel(panel) for panel in model.before_after_panels],
         "names": model.fitted_names,
     }
+
+
+def _without_criteria(verdict: TrainingVerdict) -> str:
+    """Return the sentence of the verdict without the criteria in brackets, which the page shows as a table."""
+    return f"{verdict.sentence.partition(' (')[0].rstrip('.')}." if verdict.criteria else verdict.sentence
 
 
 def _panel(panel: MapPanel) -> dict[str, str]:

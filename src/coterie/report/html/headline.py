@@ -43,6 +43,7 @@ def build_headline(content: Mapping[str, Any]) -> list[str]:
             "is accurate to about 10 percentage points."
         )
     if content["trained"] is not None:
+        # The criteria behind it are in the section on the training.
         sentences.append(content["trained"]["verdict"])
     if content["labels_table"] is not None:
         scores = content["labels_table"]["scores"]
@@ -56,8 +57,8 @@ def build_headline(content: Mapping[str, Any]) -> list[str]:
 def _stability_sentence(values: list[float]) -> str:
     stable, unstable = sum(value >= STABLE for value in values), sum(value < UNSTABLE for value in values)
     sentence = (
-        f"{stable} of {len(values)} clusters {_are(stable)} stable: they reappear when the clustering is repeated on "
-        f"samples of the texts (stability of {percent(STABLE)} or more)."
+        f"{stable} of {len(values)} clusters {'reappears' if stable == 1 else 'reappear'} when the clustering is "
+        f"repeated on samples of the texts (stability of {percent(STABLE)} or more)."
     )
     if not unstable:
         return sentence

@@ -115,7 +115,7 @@ function fillTrained() {
   body.append(make("p", { text: `${percent(changes.agreement)} of the texts stayed in the same cluster (clusters before and after are matched one to one).` }));
   const listed = (ids) => ids.map((id) => `“${name(id)}”`).join(", ");
   // The largest part of a cluster keeps its name.
-  const parts = (each) => { const others = each.after.filter((id) => !each.before.includes(id)); return others.length < each.after.length ? `: ${listed(others)} became separate` : ` into ${listed(each.after)}`; };
+  const parts = (each) => { const others = each.after.filter((id) => !each.before.includes(id)); return others.length < each.after.length ? `: a large part of it is now in ${listed(others)}` : ` into ${listed(each.after)}`; };
   const sentences = { split: (each) => `${listed(each.before)} was split${parts(each)}`, merged: (each) => `${listed(each.before)} were merged into ${listed(each.after)}`,
     new: (each) => `${listed(each.after)} is new`, gone: (each) => `${listed(each.before)} no longer exists` };
   const events = (changes.changes ?? []).filter((each) => sentences[each.kind]).slice(0, 12);
