@@ -3,8 +3,8 @@
     python tools/benchmark_page.py            write them
     python tools/benchmark_page.py --check    fail if the page is not up to date
 
-Marks are taken from comparisons.json there; ``coterie benchmark table`` computes those that are missing. What was found
-out is written by hand in benchmarks/FINDINGS.md and put in front.
+Marks are taken from comparisons.json there; ``coterie benchmark table`` computes missing ones. The findings, written
+by hand in benchmarks/FINDINGS.md, come first.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ CHOICES = ROOT / "benchmarks" / "results" / "choose_k.json"
 CALIBRATION = ROOT / "benchmarks" / "results" / "calibration.json"
 STARTS = ROOT / "benchmarks" / "results" / "starts.json"
 EIGHT = ROOT / "benchmarks" / "results" / "auto_eight.json"
-# ACC that the default method is to reach on each of the eight.
+# ACC that the default method should reach on each of the eight.
 AIMS = dict(zip(EIGHT_SHORT, (89.0, 90.5, 88.0, 55.0, 91.0, 86.0, 87.0, 92.0), strict=True))
-# Points within which a printed figure counts as met.
+# Points within which a published figure counts as reproduced.
 NEAR = 3.0
-# Why a baseline's own figures cannot be met here, where none is.
-OTHER_FEATURES = "UFTC prints it on features that it does not describe; the figures of its own paper are of pictures."
-OTHER_WORDS = "Its word vectors were trained on large corpora of the same fields, which are not at hand."
+# Why the published figures of a baseline cannot be reproduced here, where none is.
+OTHER_FEATURES = "UFTC prints it on features that it does not describe; the figures of its own paper are of images."
+OTHER_WORDS = "Its word vectors were trained on large corpora of the same fields, which are not available here."
 REASONS = {
-    "frozen-kmeans": "The papers' encoders are older and weaker; their weights are not at hand.",
+    "frozen-kmeans": "The papers' encoders are older and weaker; their weights are not available here.",
     **dict.fromkeys(("ae-tfidf", "dec-tfidf", "idec-tfidf", "dcn-tfidf"), OTHER_FEATURES),
     **dict.fromkeys(("ae-embedding", "dec-embedding", "idec-embedding", "dcn-embedding"), OTHER_FEATURES),
     "self-train": f"{OTHER_WORDS} Here they are the encoder's word pieces.",
     "stcc": f"{OTHER_WORDS} Here they are trained on the texts themselves.",
-    "hac-sd": "The paper's vectors are other ones.",
+    "hac-sd": "The paper has other vectors.",
     "tsdae": "The paper's encoder was trained on a million sentences of Wikipedia first.",
 }
-# Figures that are of another task than ours: ClusterBERT's k = 20 for eight classes, and twice the texts.
+# Figures of another task than ours: ClusterBERT has k = 20 for eight classes, and twice as many texts.
 ANOTHER_TASK = {("clusterbert", "searchsnippets"), ("clusterbert", "biomedical")}
-# Figures that a paper copied are counted once.
+# Remark on figures that a paper copied; they are counted once.
 COPIED = "taken from the SCCL paper"
 
 
@@ -63,8 +63,8 @@ def page() -> str:
     parts = [
         "# Benchmarks\n",
         "<!-- written by tools/benchmark_page.py from benchmarks/results/benchmark/; do not edit -->\n",
-        "How it is measured, and what to distrust: [PROTOCOL.md](PROTOCOL.md). Every figure is the mean of the runs in "
-        "[benchmarks/results/benchmark](../benchmarks/results/benchmark), packed as Parquet; "
+        "How the figures were measured, and how far to trust them: [PROTOCOL.md](PROTOCOL.md). Every figure is a "
+        "mean of runs in [benchmarks/results/benchmark](../benchmarks/results/benchmark), packed as Parquet; "
         "`coterie benchmark show METHOD DATASET SEED` prints the run behind a cell.\n",
         (ROOT / "benchmarks" / "FINDINGS.md").read_text(encoding="utf-8"),
         f"## Tables\n\n{LEGEND}\n",
@@ -73,7 +73,7 @@ def page() -> str:
     main = {row.name for row in ROWS}
     for spec in all_tables():
         table = build_table(spec, STORE, p_values(spec, STORE, compute=False))
-        # A table of a paper's own rows is none before one of them has been run, and no sweep of sets has one set.
+        # A table is shown once one of the paper's own rows has been run; a sweep over data sets, once two have.
         own = {name for name in spec.rows if name not in main}
         filled = {(cell.line.row.name, cell.dataset) for cell in table.cells.values() if cell.values}
         enough = any(row in own for row, _ in filled) if own else len({name for _, name in filled}) > 1
@@ -82,11 +82,11 @@ def page() -> str:
         else:
             waiting.append(f"- {spec.name}. {spec.title}: `coterie benchmark run --table {spec.name}`")
     parts += [reproduced(), own_backbones(), default_method(), choosing_start(), choosing_k(), calibration()]
-    drawn = [figure for figure in all_figures() if there(figure)]
-    if drawn:
+    complete = [figure for figure in all_figures() if is_complete(figure)]
+    if complete:
         parts.append("## Figures\n")
     for figure in all_figures():
-        if figure in drawn:
+        if figure in complete:
             parts.append(
                 f"**{figure.name}.** {figure.title}. `coterie benchmark figure {figure.name}`\n\n"
                 f"![{figure.title}](figures/{figure.name}.svg)\n"
@@ -98,8 +98,8 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def there(figure: FigureSpec) -> bool:
-    """Whether all that it shows has been run, as far as it can be run."""
+def is_complete(figure: FigureSpec) -> bool:
+    """Return whether all runs that a figure shows have been made, as far as they can be made."""
     data = FigureData(STORE, figure.rows, figure.sets)
     rows = [row for row in figure.rows if not data.missing(row)]
     wanted = [(row, name) for row in rows for name in figure.sets]
@@ -109,11 +109,11 @@ def there(figure: FigureSpec) -> bool:
 
 
 def reproduced() -> str:
-    """Every baseline beside the figures that papers print for it."""
+    """Return the section that compares every baseline with its published figures."""
     lines = [
         "### Do the baselines reproduce?\n",
-        "ACC (for UFTC's tables purity) that the papers print for a baseline, figures that one copied from another "
-        f"once, and how many of them ours come within {NEAR:.0f} points of.\n",
+        "The ACC (for UFTC's tables, the purity) that the papers print for a baseline, without copied figures, and how "
+        f"many of them are within {NEAR:.0f} points of ours.\n",
         "| baseline | figures printed | within 3 points | the closest: printed, ours | |",
         "|---|---|---|---|---|",
     ]
@@ -129,7 +129,7 @@ def reproduced() -> str:
 
 
 def _pairs(row: Row) -> list[tuple[Published, float]]:
-    """What is printed for the row, once for each set and paper, and what was measured."""
+    """Return published and measured figures of a row, one pair per data set and paper."""
     data = FigureData(STORE, (row.name,), ())
     printed = [
         figure
@@ -149,10 +149,11 @@ def _pairs(row: Row) -> list[tuple[Published, float]]:
 
 
 def own_backbones() -> str:
-    """How each paper's own setting would be run, which needs weights that are not at hand."""
+    """Return the section with the commands for the papers' own settings, whose weights are not available here."""
     lines = [
         "### The papers' own encoders and settings\n",
-        "Not run: no weights. Where the hub can be reached, these commands run them; each set has its file:\n",
+        "Not run: the weights are not available here. With access to the model hub, these commands run them; each data "
+        "set has a file:\n",
         "| method | encoder | sets | |",
         "|---|---|---|---|",
     ]
@@ -168,20 +169,22 @@ def own_backbones() -> str:
 
 
 def default_method() -> str:
-    """The default on the eight sets, how far it is from what it is to reach, and what was tried there before."""
+    """Return the section on the default method: its scores, its aims, and the settings that were tried before."""
     *earlier, now = json.loads(EIGHT.read_text(encoding="utf-8"))
 
-    def told(trial: dict[str, Any]) -> str:
+    def describe(trial: dict[str, Any]) -> str:
         return f"{trial['what']} ({', '.join(trial['dates'])}): {_mean_of_sets(trial['auto']):.1f}"
 
     lines = [
         "## The default method\n",
-        f"{len(earlier) + 1} settings of it were run on the eight sets, each decided on the tuning sets alone and run "
-        f"once. This one, mean ACC over the eight: {told(now)}; its start alone: {_mean_of_sets(now['start']):.1f}. "
-        f"Before it: {'; '.join(told(each) for each in earlier)}. On StackOverflow and Biomedical mind what "
-        "the encoder was trained on ([PROTOCOL.md](PROTOCOL.md)). The log: "
+        f"{len(earlier) + 1} settings of it were run on the eight sets, each chosen on the tuning sets alone and run "
+        f"once. Mean ACC over the eight of the present one: {describe(now)}; of its start alone: "
+        f"{_mean_of_sets(now['start']):.1f}. "
+        f"Of the earlier one: {'; '.join(describe(each) for each in earlier)}. The encoder was trained on texts "
+        "like those of StackOverflow and Biomedical ([PROTOCOL.md](PROTOCOL.md)). The log: "
         "[auto_eight.json](../benchmarks/results/auto_eight.json), `benchmarks/log_eight.py`.\n",
-        "| | ACC, five seeds | NMI | its start alone | seeds in which the trained partition was chosen | aim | left |",
+        "| | ACC, five seeds | NMI | ACC of its start | seeds in which the trained partition was selected | aim | "
+        "still missing |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, aim in AIMS.items():
@@ -201,19 +204,19 @@ def _mean_of_sets(found: dict[str, Any]) -> float:
 
 
 def choosing_start() -> str:
-    """What was chosen among the clusterings of the frozen embeddings, and what would have been best."""
+    """Return the section on selecting a start: the selected clustering and the best one."""
     found = json.loads(STARTS.read_text(encoding="utf-8"))
     eight = {name: found["short"][name] for name in EIGHT_SHORT if name in found["short"]}
     tuning = found["tuning"]
-    ways = list(next(iter(tuning.values()))["signs"])
+    clusterings = list(next(iter(tuning.values()))["signs"])
 
-    def mean(sets: dict[str, Any], way: str | None = None) -> float:
-        return float(np.mean([_returned(each) if way is None else _accuracy(each, way) for each in sets.values()]))
+    def mean(sets: dict[str, Any], name: str | None = None) -> float:
+        return float(np.mean([_returned(each) if name is None else _accuracy(each, name) for each in sets.values()]))
 
     def best(sets: dict[str, Any]) -> float:
         return float(np.mean([_best(each) for each in sets.values()]))
 
-    ways.sort(key=lambda way: -mean(eight, way))
+    clusterings.sort(key=lambda name: -mean(eight, name))
     earlier = [
         f"{number}. {each['rule']} ({each['date']}): "
         f"{np.mean([one['accuracy'] for one in each['short'].values()]):.1f} ACC over the eight, "
@@ -221,28 +224,28 @@ def choosing_start() -> str:
         for number, each in enumerate(found["earlier"], start=1)
     ]
     lines = [
-        "## Choosing a start\n",
-        "`clusterer=chosen` of the frozen encoder, which is how the default method begins, makes six clusterings by "
-        "k-means, Ward and average linkage: of the embeddings as they are, smoothed over their neighbours by meaning "
-        "and by words, and as waves on the graph of those neighbours. Each settles: a text goes where its vector and "
-        "its neighbours agree. It takes the one with the best mean in five label-free signs, standardised: neighbours "
-        "by words kept together, neighbours by vectors kept together of what is possible, silhouette, likelihood, and "
-        "stability when parts of the texts are clustered alike; and draws it to one size where neighbours speak next "
-        "to no less for that. Ways and signs were settled on the tuning sets and parts of them, where it has "
-        f"{mean(tuning):.1f} ACC on average, k-means (settled) {mean(tuning, 'k-means'):.1f}, the best of the six by "
-        f"label {best(tuning):.1f}. On the sets below: {mean(eight):.1f}, k-means (settled) "
-        f"{mean(eight, 'k-means'):.1f}, the best by label (oracle) {best(eight):.1f}. Nothing is trained here; the "
-        "number of classes is given; seed 0. [starts.json](../benchmarks/results/starts.json), "
-        "`benchmarks/starts.py`.\n",
-        f"{len(earlier) + 1} rules were run on the eight. Before this one:\n",
+        "## Selecting a start\n",
+        "The default method starts from `clusterer=chosen` of the frozen encoder. It makes six clusterings with "
+        "k-means, Ward and average linkage: of the embeddings, of embeddings smoothed over their semantic and "
+        "lexical neighbours, and of a spectral embedding of the graph of those neighbours. Each clustering is "
+        "refined: a text moves to the cluster that its vector and its neighbours agree on. The clustering with the "
+        "best mean of five standardised label-free criteria is selected: lexical modularity, normalised semantic "
+        "modularity, silhouette, Gaussian likelihood, and stability when parts of the texts are clustered in the "
+        "same way. Its cluster sizes are balanced where that costs little modularity. Clusterings and criteria were "
+        f"chosen on the tuning sets and parts of them. Mean ACC there: {mean(tuning):.1f} of the selected clustering, "
+        f"{mean(tuning, 'k-means'):.1f} of refined k-means, {best(tuning):.1f} of the best of the six by labels "
+        f"(oracle). On the eight sets below: {mean(eight):.1f}, {mean(eight, 'k-means'):.1f} and {best(eight):.1f}. "
+        "Nothing is trained; the number of classes is given; seed 0. "
+        "[starts.json](../benchmarks/results/starts.json), `benchmarks/starts.py`.\n",
+        f"{len(earlier) + 1} rules were run on the eight. The earlier ones:\n",
         *earlier,
         "",
-        f"| ACC | chosen | | left to the best | {' | '.join(ways)} |",
-        f"|---|---|---|---|{'---|' * len(ways)}",
+        f"| ACC | selected | | below the best | {' | '.join(clusterings)} |",
+        f"|---|---|---|---|{'---|' * len(clusterings)}",
         *(
-            f"| {find_set(name).title} | {each['chosen']}{', one size' if each['even'] else ''} | "
+            f"| {find_set(name).title} | {each['chosen']}{', balanced sizes' if each['even'] else ''} | "
             f"**{_returned(each):.1f}** (NMI {each['returned']['nmi']:.1f}) | {_best(each) - _returned(each):.1f} | "
-            f"{' | '.join(f'{_accuracy(each, way):.1f}' for way in ways)} |"
+            f"{' | '.join(f'{_accuracy(each, way):.1f}' for way in clusterings)} |"
             for name, each in eight.items()
         ),
     ]
@@ -262,28 +265,29 @@ def _best(found: dict[str, Any]) -> float:
 
 
 def choosing_k() -> str:
-    """What -k auto chooses, beside the number of classes."""
+    """Return the section on ``-k auto``: the selected number beside the number of classes."""
     found = json.loads(CHOICES.read_text(encoding="utf-8"))
     weights = ", ".join(f"{name} {weight:g}" for name, weight in found["weights"].items())
     short = {name: found["short"][name] for name in EIGHT_SHORT if name in found["short"]}
     tuning = found["tuning"]
     lines = [
         "## Choosing k\n",
-        "`-k auto` looks at up to 4,000 distinct texts as the frozen encoder sees them and takes the number of "
-        f"clusters with the largest sum of signs ({weights}; the gap is shown and not counted). The rule was decided "
-        "on the tuning sets and on parts of them, and then run once on the eight sets below. About 2,400 weightings "
-        "were tried there, so the tuning figures flatter it; the eight do not. ACC and NMI are of "
-        "k-means on the frozen embeddings of all texts, seed 0: with the number chosen, and with the number of classes "
-        "given. [choose_k.json](../benchmarks/results/choose_k.json), `benchmarks/choose_k.py`.\n",
-        "| set | classes | chosen | nearly as good | ACC chosen | ACC given | NMI chosen | NMI given |",
+        "`-k auto` takes a sample of up to 4,000 distinct texts, as the frozen encoder embeds them, and selects the "
+        f"number of clusters with the largest weighted sum of criteria ({weights}; the gap statistic is reported but "
+        "not counted). The rule was chosen on the tuning sets and parts of them, and then run once on the eight sets "
+        "below. About 2,400 weightings were tried on the tuning sets, so their figures are optimistic; those of the "
+        "eight are not. ACC and NMI are of k-means on the frozen embeddings of all texts, seed 0: with the selected "
+        "number of clusters, and with the number of classes. [choose_k.json](../benchmarks/results/choose_k.json), "
+        "`benchmarks/choose_k.py`.\n",
+        "| set | classes | selected | nearly as good | ACC selected | ACC given | NMI selected | NMI given |",
         "|---|---|---|---|---|---|---|---|",
         *(_choice_line(find_set(name).title, each) for name, each in short.items()),
         "",
-        f"On these the number is off by a factor of {_typical(short):.1f} on average (geometric mean), "
-        f"{_worst(short, find_set)}; {_largest_loss(short)}. On the {len(tuning)} tuning sets and parts, where it was "
-        f"tuned, by {_typical(tuning):.1f}, {_worst(tuning)}. "
-        f"One sign alone, on the tuning sets: {_alone(tuning)}; on the eight: {_alone(short)}.\n",
-        "| tuning set | classes | chosen | ACC chosen | ACC given | NMI chosen | NMI given |",
+        f"The selected number differs from the number of classes by a factor of {_typical(short):.1f} on average "
+        f"(geometric mean), {_worst(short, find_set)}; {_largest_loss(short)}. On the {len(tuning)} tuning sets and "
+        f"parts it differs by {_typical(tuning):.1f}, {_worst(tuning)}. With one criterion alone, on the tuning sets: "
+        f"{_alone(tuning)}; on the eight: {_alone(short)}.\n",
+        "| tuning set | classes | selected | ACC selected | ACC given | NMI selected | NMI given |",
         "|---|---|---|---|---|---|---|",
         *(_choice_line(name, each, near=False) for name, each in tuning.items()),
     ]
@@ -291,31 +295,31 @@ def choosing_k() -> str:
 
 
 def calibration() -> str:
-    """How far confidence is off, with its bins."""
+    """Return the section on the calibration of confidence."""
     found = json.loads(CALIBRATION.read_text(encoding="utf-8"))
     rows = found["short"]
     errors = {row: [each["ece"] for each in sets.values()] for row, sets in rows.items()}
-    told = ", ".join(f"{row} {np.mean(each):.3f} over {len(each)} sets" for row, each in errors.items())
+    errors_text = ", ".join(f"{row} {np.mean(each):.3f} over {len(each)} sets" for row, each in errors.items())
     before = found["earlier"][0]["short"]
     earlier = ", ".join(f"{row} {np.mean(list(each.values())):.3f}" for row, each in before.items())
     left_out = found["tuning"]["mean_of_sets"]
     lines = [
-        "## Is confidence right?\n",
-        "Confidence is meant as the chance that a text has the class that most texts of its cluster have. It is made "
-        "without labels, from five signs: how often texts of the cluster have their ten nearest neighbours with them "
-        "(by the frozen encoder), how often all texts do, how often they have them in the cluster or in those most "
-        "like it, how much of the cluster k-means finds again on other draws of the texts, and the rank of the text's "
-        f"margin in the run. {len(found['tried'])} sets of signs were tried, and the weights learned, on the tuning "
-        "sets and parts of them, with the right number of clusters given; each set left out in turn, the expected "
-        "calibration error "
-        f"there is {np.mean(list(left_out.values())):.3f} on average "
+        "## Is confidence calibrated?\n",
+        "Confidence estimates the probability that a text has the class that most texts of its cluster have. It is "
+        "computed without labels from five criteria: the share of the ten nearest neighbours (by the frozen encoder) "
+        "of the texts of a cluster that are in the cluster, the same share over all texts, the share of neighbours "
+        "that are in the cluster or in those most similar to it, the share of the cluster that k-means finds again "
+        f"on other samples of the texts, and the rank of the text's margin in the run. {len(found['tried'])} sets of "
+        "criteria were tried, and the weights learned, on the tuning sets and parts of them, with the right number "
+        "of clusters given. With each set left out in turn, the expected calibration error there is "
+        f"{np.mean(list(left_out.values())):.3f} on average "
         f"({', '.join(f'{name} {error:.3f}' for name, error in left_out.items())}). On the eight sets, run with those "
-        f"weights: {told}. The aim was 0.10. {len(found['earlier'])} other setting was run on the eight before, with "
-        f"{len(found['earlier'][0]['parameters']['weights'])} signs: {earlier}. The error is largest on Tweet and "
-        "GoogleNews, whose large classes are cut in several clusters: these are purer than their neighbours tell. "
-        "Where the number of clusters is given wrong, confidence says nothing about that: two subjects in one cluster "
-        "may each be tight. "
-        "[calibration.json](../benchmarks/results/calibration.json), `benchmarks/calibrate.py`.\n",
+        f"weights: {errors_text}. The aim was 0.10. {len(found['earlier'])} other setting was run on the eight "
+        f"before, with {len(found['earlier'][0]['parameters']['weights'])} criteria: {earlier}. The error is largest "
+        "on Tweet and GoogleNews, whose large classes are divided into several clusters: these are purer than their "
+        "neighbours suggest. Confidence does not show that the number of clusters is wrong: two subjects in one "
+        "cluster may each be compact. [calibration.json](../benchmarks/results/calibration.json), "
+        "`benchmarks/calibrate.py`.\n",
         "| set | clusters by | error | mean confidence | right |",
         "|---|---|---|---|---|",
         *(
@@ -325,7 +329,7 @@ def calibration() -> str:
             for name, each in sets.items()
         ),
         "",
-        "All texts of the eight sets in bins of their confidence, and how many of each are right:\n",
+        "All texts of the eight sets, by bins of their confidence, and the share of each bin that is right:\n",
         f"| confidence | {' | '.join(f'{row}: texts | right' for row in rows)} |",
         f"|---|{'---|---|' * len(rows)}",
         *(
@@ -353,9 +357,9 @@ def _off(chosen: int, classes: int) -> float:
     return max(chosen / classes, classes / chosen)
 
 
-def _typical(sets: dict[str, Any], sign: str | None = None) -> float:
-    """The geometric mean of the factors; with ``sign``, of what that sign alone would choose."""
-    chosen = [each["each_sign_alone"][sign] if sign else each["chosen"] for each in sets.values()]
+def _typical(sets: dict[str, Any], criterion: str | None = None) -> float:
+    """Return the geometric mean of the factors; with ``criterion``, of the numbers it would select alone."""
+    chosen = [each["each_sign_alone"][criterion] if criterion else each["chosen"] for each in sets.values()]
     factors = [_off(k, each["classes"]) for k, each in zip(chosen, sets.values(), strict=True)]
     return math.exp(sum(map(math.log, factors)) / len(factors))
 
@@ -369,7 +373,7 @@ def _worst(sets: dict[str, Any], find: Any = None) -> str:
 
 
 def _largest_loss(sets: dict[str, Any]) -> str:
-    """What the wrong number costs where it costs most."""
+    """Return the largest loss of accuracy by a wrong number, and where it is."""
 
     def lost(name: str) -> float:
         return 100 * (sets[name]["at_classes"]["accuracy"] - sets[name]["at_chosen"]["accuracy"])
@@ -379,8 +383,8 @@ def _largest_loss(sets: dict[str, Any]) -> str:
 
 
 def _alone(sets: dict[str, Any]) -> str:
-    signs = ("neighbours", "words", "silhouette", "stability", "gap")
-    return ", ".join(f"{sign} {_typical(sets, sign):.1f}" for sign in signs)
+    criteria = ("neighbours", "words", "silhouette", "stability", "gap")
+    return ", ".join(f"{criterion} {_typical(sets, criterion):.1f}" for criterion in criteria)
 
 
 def main() -> None:
@@ -391,7 +395,7 @@ def main() -> None:
         return
     PAGE.write_text(text, encoding="utf-8")
     for figure in all_figures():
-        if there(figure):
+        if is_complete(figure):
             plot_figure(figure, STORE, FIGURES / f"{figure.name}.svg")
 
 
