@@ -28,8 +28,8 @@ from coterie.training.objective import Batch, EmbedCorpus, LossTerms, Stage
 class ClusterPrediction(Reconstruction):
     """Clustering (section 3.3) and, with ``hardens``, hardening (section 3.4): Eq. 4 with targets Q.
 
-    ``head`` is shared by all such stages; a clustering stage (or hardening, where there was none) sets it anew from
-    the centres of its own k-means.
+    All such stages share ``head``; a clustering stage (or hardening, where there is none) resets it to the centres of
+    its own k-means.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ClusterPrediction(Reconstruction):
 
     @torch.no_grad()
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """k-means labels as targets, and the head that answers like them."""
+        """Set k-means labels as targets and the head to the centres of that k-means."""
         if self.places_head:
             partition = self._start.recluster(embed_corpus())
             labels = torch.from_numpy(partition.labels).to(self.targets.device)
@@ -70,7 +70,7 @@ class ClusterPrediction(Reconstruction):
 
     @torch.no_grad()
     def refresh(self, embed_corpus: EmbedCorpus) -> None:
-        """Hardening sharpens the head's own predictions from the clean texts, once an epoch."""
+        """Set the targets of hardening: the head's sharpened predictions for the unchanged texts, once per epoch."""
         if self.hardens:
             self.targets = target_distribution(self.head_probabilities(embed_corpus()), self.counts)  # Eq. 5
 
@@ -88,13 +88,13 @@ class ClusterPrediction(Reconstruction):
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """Mean over texts of the cross entropy with soft targets (Eq. 3)."""
+    """Return the mean over texts of the cross entropy with soft targets (Eq. 3)."""
     return weighted_mean(-(targets * logits.log_softmax(dim=-1)).sum(dim=-1), weights)
 
 
 @torch.no_grad()
 def place_head(head: nn.Linear, centers: Tensor) -> None:
-    """Make a linear head answer "nearest centre": w_k = mu_k, b_k = -|mu_k|^2 / 2."""
+    """Set a linear head so that its argmax is the nearest centre: w_k = mu_k, b_k = -|mu_k|^2 / 2."""
     head.weight.copy_(centers)
     head.bias.copy_(-centers.square().sum(dim=1) / 2)
 
@@ -103,10 +103,10 @@ def place_head(head: nn.Linear, centers: Tensor) -> None:
 class ClusterBERT(TrainedMethod):
     """ClusterBERT (anonymous, under review 2022): three stages that turn an encoder into a cluster encoder.
 
-    First the encoder adapts to the corpus as a denoising auto-encoder (Eq. 1): words are deleted, and a decoder that
-    sees the sentence vector alone writes the text again. Then k-means labels become targets of a linear head, predicted
-    from the noised text beside the reconstruction (Eq. 2-4), and k-means runs anew, several times. Last, the head's own
-    predictions, sharpened (Eq. 5), are the targets. The result is k-means on the trained embeddings, as in the
+    First the encoder adapts to the corpus as a denoising auto-encoder (Eq. 1): words are deleted, and a decoder
+    reconstructs the text from the sentence vector alone. Then a linear head learns k-means labels from the noised text,
+    beside the reconstruction (Eq. 2-4), with new k-means labels several times. Last, the targets are the head's own
+    sharpened predictions (Eq. 5). The result is k-means on the trained embeddings, as in the
     paper; the head's own answer is kept as ``head_labels_``.
 
     Parameters
@@ -114,28 +114,28 @@ class ClusterBERT(TrainedMethod):
     n_clusters:
         How many clusters to make.
     decoder_epochs:
-        Epochs to train what the decoder does not share with the encoder, encoder frozen, before the first stage.
+        Epochs before the first stage in which only the decoder's own parameters learn, with the encoder frozen.
     adaptation_epochs, clustering_epochs, hardening_epochs:
-        Epochs of the three stages; those of clustering count for each re-clustering. 0 leaves a stage out. Where
-        ``training`` caps the run lower, all shrink alike.
+        Epochs of the three stages; those of clustering apply to each re-clustering. 0 skips a stage. Where ``training``
+        limits the run further, all stages shrink in proportion.
     reclusterings:
         How often k-means is run in the clustering stage.
     clustering_lambda, hardening_lambda:
-        The share of the clustering loss in Eq. 4, in either stage.
+        Share of the clustering loss in Eq. 4, in each of the two stages.
     reconstruction:
-        ``False`` sets both shares to 1 (section 4.4, "without reconstruction"); the first stage stays.
+        ``False`` sets both shares to 1 (section 4.4, "without reconstruction"); the first stage is unchanged.
     noise:
         Share of the words that are deleted.
     radius:
-        For encoders that normalise: the head sees the embeddings on a sphere of this radius.
+        For encoders that normalise: length of the embeddings that the head gets.
     pretrain_corpus:
-        A file of general sentences, one a row, to adapt to before anything else (the paper's backbone had read a
-        million of Wikipedia); ``None`` is no such stage. Its steps are not part of ``history_``.
+        A file of general sentences, one per row, to adapt to before all else (the paper's backbone was adapted to a
+        million sentences of Wikipedia); ``None``: no such stage. Its steps are not part of ``history_``.
     final_kmeans:
-        ``"continued"`` starts the last k-means from the centres of the frozen one, ``"fresh"`` from ten random
-        starts; ``"best"`` takes the tighter of the two (by inertia).
+        ``"continued"`` starts the final k-means from the centres before training, ``"fresh"`` from ten random starts;
+        ``"best"`` takes the one of lower inertia.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap: see :class:`~coterie.training.config.TrainingConfig`. The stages have
         fixed lengths: the label-free stop is not used. A configuration of your own replaces all of the method's;
@@ -150,17 +150,17 @@ class ClusterBERT(TrainedMethod):
     kmeans_labels_, head_labels_, initial_labels_:
         k-means on the final embeddings (the same as ``labels_``), the trained head's answer, k-means before training.
     snapshots_, timings_:
-        What ``training.snapshot_every`` kept (every stage's end is among it), and seconds by phase.
+        The snapshots of ``training.snapshot_every`` and of the end of each stage, and seconds per phase.
 
     Differs from the paper
     ----------------------
     - Backbone all-MiniLM-L6-v2 with its own pooling, not CLS of a roberta-base that TSDAE had trained on Wikipedia;
       ``pretrain_corpus`` adds that stage.
-    - The decoder's own parts (attention to the sentence, output layer) start at random: they learn alone for
-      ``decoder_epochs`` first, so that their first errors do not move the encoder.
+    - The decoder's own parts (attention to the sentence, output layer) have random initial weights: they learn alone
+      for ``decoder_epochs`` first, so that their first errors do not change the encoder.
     - The head starts from the k-means centres (the paper does not say), with a learning rate of its own
-      (``training.head_learning_rate``), and sees unit vectors scaled to ``radius``.
-    - A rate of 5e-6, not 2e-5: the more this encoder moves, the more it loses of what it knew
+      (``training.head_learning_rate``), and gets unit vectors scaled to ``radius``.
+    - A rate of 5e-6, not 2e-5: the more this encoder changes, the more it forgets of its pretraining
       (benchmarks/results/papers_trials.json). Batches of 128, not 8, and at most 1,000 steps, for time. Every stage
       has an optimiser of its own. Eq. 1 is a mean over tokens, not over texts. Numbers of epochs are fixed for all
       data, where the paper reports the best result on the labelled training set. Length 64.
@@ -239,11 +239,11 @@ class ClusterBERT(TrainedMethod):
         return [stage for stage in stages if stage.epochs]
 
     def _warming(self, decoder: SentenceDecoder) -> Stage:
-        """The decoder's own parts learn alone."""
+        """Return the stage in which the decoder's own parts learn alone."""
         return warming(decoder, self.training.head_learning_rate, self.decoder_epochs)
 
     def _read_general(self, start: TrainingStart, decoder: SentenceDecoder) -> None:
-        """One epoch of Eq. 1 over general sentences, where they are given."""
+        """Train one epoch of Eq. 1 on general sentences, where they are given."""
         from coterie.text.reading import read_corpus
         from coterie.training.trainer import Trainer
         from coterie.training.views import Views
@@ -259,9 +259,9 @@ class ClusterBERT(TrainedMethod):
         stages = [stage for stage in (self._warming(decoder), general) if stage.epochs]
         history = trainer.run(stages, cap=trainer.steps_per_epoch * len(stages))
         if history.interrupted:
-            raise KeyboardInterrupt  # nothing has been learned of the texts themselves yet
+            raise KeyboardInterrupt  # nothing is learned from the texts themselves yet
         self._note(f"general TSDAE stage: {len(history.steps)} steps over {len(corpus.distinct):,} sentences")
 
     def _probabilities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Eq. 2 with the head placed on the final centres: its argmax is the nearest centre."""
+        """Return Eq. 2 with the head set to the final centres: its argmax is the nearest centre."""
         return np.asarray(softmax(-(self._radius**2) * distances / 2, axis=-1))

@@ -1,4 +1,4 @@
-"""The table of methods. Listing it imports neither torch nor scikit-learn."""
+"""The registry of methods: one row per method. Importing it imports neither torch nor scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """A method's row in every list: command line, README, documentation.
+    """A method's row; its public name, its documentation pages and every list of methods follow from it.
 
-    ``requires`` is the package a method needs beyond Coterie's own, which is also the name of the extra that brings it.
+    Attributes
+    ----------
+    name:
+        Name on the command line.
+    target:
+        ``"module:Class"`` of the estimator.
+    title:
+        Name in texts.
+    kind:
+        ``"own"``, ``"paper"`` or ``"baseline"``.
+    summary:
+        What the method does, in half a line.
+    citation:
+        Authors, title and year; empty for Coterie's own.
+    trains_encoder:
+        Whether it fine-tunes the encoder.
+    requires:
+        The package it needs beyond Coterie's own, which is also the name of the extra that installs it.
     """
 
     name: str
@@ -42,7 +59,7 @@ class MethodInfo:
 
     @property
     def available(self) -> bool:
-        """Whether the package it requires is installed, found without importing it."""
+        """Whether the required package is installed; it is not imported."""
         return not self.requires or importlib.util.find_spec(self.requires) is not None
 
     def load(self) -> type[ClusteringMethod]:
@@ -51,10 +68,11 @@ class MethodInfo:
         return loaded
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain values."""
         return asdict(self)
 
 
-# What whoever names no method gets.
+# The method where none is named.
 DEFAULT_METHOD = "auto"
 METHODS: tuple[MethodInfo, ...] = (
     MethodInfo(
@@ -62,7 +80,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.auto.method:Coterie",
         title="Coterie",
         kind="own",
-        summary="the best of several starts, taught by neighbours in meaning and in words, with a guard",
+        summary="the best of several clusterings, refined with semantic and lexical neighbours if that improves it",
         citation="",
         trains_encoder=True,
     ),
@@ -80,7 +98,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.aecl.method:AECL",
         title="AECL",
         kind="paper",
-        summary="contrast guided by attention between texts, a clustering head, pseudo-labels",
+        summary="contrastive learning guided by attention between texts, a clustering head, pseudo-labels",
         citation="Yao and Li, Discriminative Representation learning via Attention-Enhanced Contrastive Learning for "
         "Short Text Clustering, 2025",
         trains_encoder=True,
@@ -90,7 +108,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.deccrl.method:DECCRL",
         title="DECCRL",
         kind="paper",
-        summary="contrast, soft clustering, and topics that grow from the cluster centres",
+        summary="contrastive learning, soft clustering, and topics computed from the cluster centres",
         citation="Yin et al., Improving Deep Embedded Clustering via Learning Cluster-level Representations, "
         "COLING 2022",
         trains_encoder=True,
@@ -109,7 +127,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.uftc:UFTC",
         title="UFTC",
         kind="paper",
-        summary="masked words and soft clustering, learned together",
+        summary="masked language modelling and soft clustering, trained together",
         citation="Huang et al., Unsupervised Fine-tuning for Text Clustering, COLING 2020",
         trains_encoder=True,
     ),
@@ -118,7 +136,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.frozen:FrozenEncoder",
         title="Frozen encoder",
         kind="baseline",
-        summary="the encoder as it is, then k-means, a linkage, UMAP and k-means, or the best by label-free signs",
+        summary="the pretrained encoder, then k-means, a linkage, UMAP and k-means, or the best by label-free criteria",
         citation="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
         trains_encoder=False,
     ),
@@ -145,7 +163,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.hac_sd.method:HACSD",
         title="HAC-SD",
         kind="baseline",
-        summary="a linkage of the largest similarities alone, then iterative classification",
+        summary="a linkage of the most significant similarities, then iterative classification",
         citation="Rakib et al., Enhancement of Short Text Clustering by Iterative Classification, NLDB 2020",
         trains_encoder=False,
     ),
@@ -164,7 +182,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.rstc:RSTC",
         title="RSTC",
         kind="baseline",
-        summary="contrast, and a clustering head taught by optimal transport that finds the clusters' sizes",
+        summary="contrastive learning, and a clustering head with targets by optimal transport that finds the sizes",
         citation="Zheng et al., Robust Representation Learning with Reliable Pseudo-labels Generation via "
         "Self-Adaptive Optimal Transport for Short Text Clustering, ACL 2023",
         trains_encoder=True,
@@ -211,7 +229,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.dec:DEC",
         title="DEC",
         kind="baseline",
-        summary="an auto-encoder over fixed vectors, then soft clustering by its own targets",
+        summary="an auto-encoder over fixed vectors, then soft clustering with its own targets",
         citation="Xie et al., Unsupervised Deep Embedding for Clustering Analysis, ICML 2016",
         trains_encoder=False,
     ),
@@ -220,7 +238,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.idec:IDEC",
         title="IDEC",
         kind="baseline",
-        summary="an auto-encoder that goes on reconstructing while it clusters softly",
+        summary="an auto-encoder with reconstruction and soft clustering together",
         citation="Guo et al., Improved Deep Embedded Clustering with Local Structure Preservation, IJCAI 2017",
         trains_encoder=False,
     ),
@@ -229,7 +247,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.dcn:DCN",
         title="DCN",
         kind="baseline",
-        summary="an auto-encoder drawn to the centres of its own k-means",
+        summary="an auto-encoder pulled towards the centres of its own k-means",
         citation="Yang et al., Towards K-means-friendly Spaces, ICML 2017",
         trains_encoder=False,
     ),
@@ -238,7 +256,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.baselines.self_train:SelfTrain",
         title="Self-Train",
         kind="baseline",
-        summary="weighted means of word vectors, an auto-encoder, then soft clustering by its own targets",
+        summary="weighted means of word vectors, an auto-encoder, then soft clustering with its own targets",
         citation="Hadifar et al., A Self-Training Approach for Short Text Clustering, RepL4NLP 2019",
         trains_encoder=False,
     ),
@@ -246,7 +264,7 @@ METHODS: tuple[MethodInfo, ...] = (
 
 
 def find_method(name: str) -> MethodInfo:
-    """The method called ``name``, or an error with the nearest names."""
+    """Return the method called ``name``; raise an error with the nearest name."""
     for info in METHODS:
         if info.name == name:
             return info

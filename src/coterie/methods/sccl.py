@@ -65,7 +65,7 @@ class Clustering(Objective):
         self._refit = refit
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """SCCL-Seq places the centres anew on what Instance-CL has learned."""
+        """Reset the centres to k-means of what Instance-CL has learned (SCCL-Seq)."""
         if self._refit is not None:
             self.centers.data.copy_(self.radius * self._refit(embed_corpus()))
 
@@ -143,21 +143,21 @@ class SCCL(ContrastiveMethod):
     temperature, eta, alpha:
         tau of Eq. 1, the weight of the contrastive term in Eq. 7, the degrees of freedom of Eq. 3.
     radius:
-        For encoders that normalise: the clustering head sees the embeddings on a sphere of this radius.
+        For encoders that normalise: length of the embeddings that the clustering head gets.
     variant:
         ``"joint"`` (Eq. 7); ``"instance"`` and ``"cluster"``, one loss alone; ``"sequential"`` (SCCL-Seq:
-        half the steps each, centres placed anew in between); ``"alternative_1"`` and ``"alternative_2"``, the
+        half of the steps each, with new k-means centres in between); ``"alternative_1"`` and ``"alternative_2"``, the
         clustering losses of A.3 (Eq. 8 and 9).
     augmentation:
         Where the two views come from: ``"virtual"`` is dropout alone, the others ``coterie augment --list`` shows;
         see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     augmentation_ratio:
-        Share of words that the augmenter changes.
+        Share of the words that the augmenter changes.
     final_kmeans:
-        ``"continued"`` starts the last k-means from the centres followed through training, ``"fresh"`` from ten
-        random starts; ``"best"`` takes the tighter of the two (by inertia).
+        ``"continued"`` starts the final k-means from the centres followed through training, ``"fresh"`` from ten
+        random starts; ``"best"`` takes the one of lower inertia.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`.
     random_state:
@@ -176,21 +176,21 @@ class SCCL(ContrastiveMethod):
     head_centers_:
         The trained centres of Eq. 3, in the order of ``head_labels_``.
     snapshots_, timings_:
-        What ``training.snapshot_every`` kept, and seconds by phase.
+        The snapshots of ``training.snapshot_every``, and seconds per phase.
 
     Differs from the paper
     ----------------------
     - Backbone all-MiniLM-L6-v2 with its own normalisation, not distilbert-base-nli-stsb-mean-tokens: smaller,
       better, and available offline. On unit vectors Eq. 3 with alpha 1 is nearly uniform and its gradient hundreds
-      of times smaller than the contrastive one, so the head sees them scaled to ``radius`` 6 and ``alpha`` is 10
+      of times smaller than the contrastive one, so the head gets them scaled to ``radius`` 6 and ``alpha`` is 10
       (the paper: 1, and 10 on Biomedical); both were found with StackOverflow in view.
       ``normalize=False, alpha=1`` is the paper's form.
     - Learning rates of 1e-4 (encoder) and 2e-3 (centres, projection) for at most 5 epochs instead of 5e-6 and 5e-4 for
       20 to 100, chosen on the tuning sets (benchmarks/results/sccl_trials.json and sccl_rates.json). Batch 400, or a
-      sixteenth of the texts where that is fewer. A run also stops when labels settle. On a CPU only the upper half of
-      the layers learns, which cost little on the tuning sets (benchmarks/results/sccl_layers.json).
+      sixteenth of the texts where that is fewer. A run also stops when the labels converge. On a CPU only the upper
+      half of the layers learns, which cost little on the tuning sets (benchmarks/results/sccl_layers.json).
     - Texts are cut at 64 tokens, not 32, which is short for the longer of the paper's own sets.
-    - Views by word deletion, drawn anew every epoch, instead of contextual substitution made once. Virtual views
+    - Views by word deletion, resampled every epoch, instead of contextual substitution made once. Virtual views
       are not in the paper and came with its public code, whose halved clustering term is kept for the joint form.
     - The final k-means also tries the centres followed through training, not random starts alone.
     - Duplicate texts are used once, weighted by their count: in the mean of both losses over a batch, in Eq. 4 and

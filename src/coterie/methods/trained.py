@@ -247,7 +247,9 @@ class TrainedMethod(EncoderMethod):
             if share == 1:
                 self._note(f"the augmentation changed no text at all: view {name} differs by dropout alone")
             elif share > 0.5:
-                self._note(f"the augmentation left {share:.0%} of the texts as they were (view {name}): short texts")
+                self._note(
+                    f"the augmentation left {share:.0%} of the texts unchanged (view {name}), since they are short"
+                )
 
     def _final_partition(self, embeddings: torch.Tensor, watch: LabelWatch, counts: NDArray[np.int64]) -> Partition:
         """Return the tighter k-means of the trained embeddings: from the followed centres or from random starts."""

@@ -21,7 +21,7 @@ from coterie.methods.trained import TrainedMethod, TrainingStart
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
-# One for the head, and the paper's ten.
+# Epochs: one for the masked-language head, and the paper's ten.
 EPOCHS = 11
 
 
@@ -48,7 +48,7 @@ class UFTCObjective(Objective):
         return ids if self.masked is None else self.masked.mask(ids)
 
     def refresh(self, embed_corpus: EmbedCorpus) -> None:
-        """The targets P, once an epoch, over the whole corpus and without masks (section 2.2)."""
+        """Recompute the targets P once per epoch, over the whole corpus without masks (section 2.2)."""
         with torch.no_grad():
             self.targets = target_distribution(self.head_probabilities(embed_corpus()), self.counts)  # Eq. 5
 
@@ -68,9 +68,9 @@ class UFTCObjective(Objective):
 class UFTC(TrainedMethod):
     """Unsupervised Fine-tuning for Text Clustering (Huang et al., COLING 2020).
 
-    The encoder goes on learning its own trade, guessing masked words of the corpus, while the sentence vectors are
-    drawn towards the cluster they are nearest to (Eq. 1-3). The targets are computed once an epoch from the
-    unmasked texts (Eq. 5). The result is the cluster of the highest assignment (Eq. 4); k-means on the trained
+    The encoder continues its pretraining, predicting masked words of the corpus, while a clustering loss pulls each
+    sentence vector towards its nearest cluster (Eq. 1-3). The targets are computed once per epoch from the unmasked
+    texts (Eq. 5). The result is the cluster of the highest assignment (Eq. 4); k-means on the trained
     embeddings is kept as ``kmeans_labels_``.
 
     Parameters
@@ -80,15 +80,15 @@ class UFTC(TrainedMethod):
     alpha:
         Degrees of freedom of Eq. 3.
     radius:
-        For encoders that normalise: the clustering loss sees the embeddings on a sphere of this radius.
+        For encoders that normalise: length of the embeddings that the clustering loss gets.
     masked_loss:
-        ``False`` leaves the masked-language loss out (Table 2, "w/o masked LM loss"); nothing is masked then.
+        ``False`` omits the masked-language loss (Table 2, "w/o masked LM loss"); nothing is masked then.
     mask_ratio:
         Share of the tokens that are masked.
     head_epochs:
-        Epochs to train the masked-language head, encoder frozen, where the model brings none.
+        Epochs to train the masked-language head, with the encoder frozen, where the model has none.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`. ``pooling="cls"`` is the
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`. ``pooling="cls"`` is the
         paper's "w/o average pooling".
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`;
@@ -104,18 +104,18 @@ class UFTC(TrainedMethod):
     head_labels_, kmeans_labels_, initial_labels_:
         Eq. 4 (the same as ``labels_``), k-means on the trained embeddings, k-means before training.
     snapshots_, timings_:
-        What ``training.snapshot_every`` kept, and seconds by phase.
+        The snapshots of ``training.snapshot_every``, and seconds per phase.
 
     Differs from the paper
     ----------------------
     - Backbone all-MiniLM-L6-v2, not bert-base-uncased. It has no masked-language head: one (dense, norm, tied to
       the word embeddings) is trained for ``head_epochs`` with the encoder frozen. A model with a head keeps it.
-    - On unit vectors Eq. 3 with alpha 1 is nearly uniform, so the loss sees them scaled to ``radius``, with a larger
+    - On unit vectors Eq. 3 with alpha 1 is nearly uniform, so the loss gets them scaled to ``radius``, with a larger
       ``alpha``. ``normalize=False, alpha=1`` is the paper's form.
     - Eq. 2 is a mean over the batch, not a sum over the corpus. One masked pass serves both losses, and a masked
       token always becomes the mask token.
     - Adam (the paper does not say) at the paper's rate, centres at 5e-4; batches of 128, not 16, and at most 1,000
-      steps, for time; length 64. The stop watches Eq. 4's labels.
+      steps, for time; length 64. The label-free stop follows the labels of Eq. 4.
     - Duplicate texts are used once, weighted by their count in every mean and in Eq. 5.
     The experiments/ folder holds the paper's own settings.
 
@@ -160,7 +160,7 @@ class UFTC(TrainedMethod):
                 stages.append(Stage("masked_head", HeadTraining(masked), epochs=self.head_epochs, stops=False))
         counts = torch.tensor(start.counts)
         joint = UFTCObjective(start.centers, counts, self.alpha, self._radius, masked)
-        # With and without a head to train, the joint stage is as long.
+        # The joint stage has the same length with and without a head to train.
         rest = max(1, (self.training.max_epochs or EPOCHS) - self.head_epochs)
         return [*stages, Stage("joint", joint, epochs=rest, by_head=True)]
 

@@ -354,7 +354,7 @@ def test_the_settings_reach_the_vocabulary(tiny_encoder: Path) -> None:
 
 def test_nothing_but_stop_words_is_an_error_with_the_way_out(tiny_encoder: Path) -> None:
     texts = ["the is my", "not my", "why is the", "still not", "why again", "the again is"]
-    with pytest.raises(InputError, match=r"min_df=3.*max_df=0\.5.*stop words are left out.*variant='none'"):
+    with pytest.raises(InputError, match=r"min_df=3.*max_df=0\.5.*stop words excluded.*variant='none'"):
         _method(tiny_encoder).fit(texts)
     with pytest.raises(InputError, match=r"min_df=50"):
         _method(tiny_encoder, min_df=50, stop_words=None).fit(TEXTS)

@@ -120,11 +120,11 @@ class AECLObjective(Objective):
 class AECL(ContrastiveMethod):
     """Attention-Enhanced Contrastive Learning (Yao and Li, 2025).
 
-    A small attention network looks across the texts of a batch and mixes each with those like it (Eq. 1-3). Its
-    similarities tell a contrastive loss which other texts are no negatives (Eq. 6-9), and a clustering head on the
-    mixed representation learns from pseudo-labels it is sure of (Eq. 4, 12), from the agreement of its columns
-    over two views (Eq. 10-11) and from two entropies (Eq. 5, 13). Three stages: Eq. 9 alone, Eq. 14, Eq. 15. The
-    result is the head's; k-means on the encoder's output is kept as ``kmeans_labels_``.
+    A small attention network over the texts of a batch mixes the representation of each text with those of similar
+    texts (Eq. 1-3). Its similarities select texts that a contrastive loss does not treat as negatives (Eq. 6-9), and a
+    clustering head on the mixed representation learns from confident pseudo-labels (Eq. 4, 12), from the agreement of
+    its columns over two views (Eq. 10-11) and from two entropies (Eq. 5, 13). Three stages: Eq. 9 alone, Eq. 14, Eq.
+    15. The result is the head's; k-means on the encoder's output is kept as ``kmeans_labels_``.
 
     Parameters
     ----------
@@ -138,22 +138,21 @@ class AECL(ContrastiveMethod):
     threshold:
         Confidence from which a pseudo-label is used (Eq. 4).
     contrast:
-        ``"similarity"`` (Eq. 9); ``"instance"`` without Eq. 7 ("No IC"); ``"confidence"``, where texts with the same
-        confident pseudo-label are positives (CCSSL, Fig. 5); ``"plain"``, only a text's own views are.
+        ``"similarity"`` (Eq. 9); ``"instance"``, without Eq. 7 ("No IC"); ``"confidence"``, with texts of the same
+        confident pseudo-label as positives (CCSSL, Fig. 5); ``"plain"``, with only a text's own views as positives.
     attention:
         ``"layer"``, a transformer layer around Eq. 1-3 as in the public code, or ``"bare"``, the equations alone.
     positive_in_denominator:
         Eq. 10 as a cross entropy (as in the public code), or, ``False``, as printed.
     stage_1, stage_2, stage_3:
-        Shares of the run, in epochs of the default ``training.max_epochs``: whatever ``training`` allows is divided
-        between the stages in this proportion. 0 leaves one out ("No Stage 1", "No Stage 2").
+        Shares of the run, in epochs of the default ``training.max_epochs``: the steps that ``training`` allows are
+        divided among the stages in this proportion. 0 skips a stage ("No Stage 1", "No Stage 2").
     references:
-        How many training texts' vectors (not the texts) are kept with the model, for others to attend to in
-        ``predict``.
+        How many vectors of training texts (not the texts) are stored with the model, for ``predict`` to attend to.
     augmentation, augmentation_ratio:
         Where the second view comes from: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`. A
         configuration of your own replaces all of the method's; ``set_params(training__max_steps=40)`` changes one.
@@ -165,24 +164,24 @@ class AECL(ContrastiveMethod):
     labels_, confidence_, center_distance_, cluster_centers_, history_, notes_:
         See :class:`~coterie.methods.base.ClusteringMethod`; centres are the means of the clusters' vectors.
     head_labels_, kmeans_labels_, initial_labels_:
-        The head's answer (the same as ``labels_``), k-means on the trained embeddings, k-means before training.
+        The head's labels (the same as ``labels_``), k-means on the trained embeddings, k-means before training.
     predict_agreement_:
-        Share of the rows on which ``labels_`` agree with what the head says inside training batches.
+        Share of the rows on which ``labels_`` agree with the head's labels inside training batches.
     snapshots_, timings_:
-        What ``training.snapshot_every`` kept, and seconds by phase.
+        The snapshots of ``training.snapshot_every``, and seconds per phase.
 
     Differs from the paper
     ----------------------
-    - Signs: printed, Eq. 15 would sharpen single assignments (+ lambda3 Eq. 5) and collapse the clusters
-      (+ lambda4 Eq. 13). Here, as in the public code and as its text wants, Eq. 5 is maximised and Eq. 13 enters as
+    - Signs of terms: as printed, Eq. 15 would sharpen single assignments (+ lambda3 Eq. 5) and collapse the clusters
+      (+ lambda4 Eq. 13). Here, as in the public code and as the text says, Eq. 5 is maximised and Eq. 13 enters as
       log K minus the entropy of the mean assignment, averaged over the views.
     - tau_instance 0.5 and tau_cluster 1, the public code's values, not the paper's 1 and 0.5. lambda4 is one value
       for all data; the paper chooses it by the known balance of the classes.
     - Sets of Eq. 7: by k-means in stages 1 and 2, refitted every epoch of stage 1 (public code); by the head in
       stage 3. Similarities are taken before dropout. Pseudo-labels are read with the head's dropout off; the
       encoder's stays on, which saves a third pass.
-    - ``predict`` does not depend on batch mates: a text attends to itself and to ``references`` training texts,
-      drawn from each cluster by its share. ``labels_`` are made the same way.
+    - ``predict`` does not depend on the other texts of a batch: a text attends to itself and to ``references``
+      training texts, sampled from each cluster in proportion to its size. ``labels_`` are computed the same way.
     - 5, 15 and 30 epochs for the stages and twice the paper's learning rates, chosen on the tuning sets: a head with
       many clusters has not learned their k-means labels in fewer steps of stage 2. At most 1,500 steps, for time. Every
       stage has an optimiser of its own. Length 64. experiments/ holds the paper's own settings.
@@ -240,7 +239,7 @@ class AECL(ContrastiveMethod):
         def kmeans_labels(embeddings: Tensor) -> Tensor:
             return torch.from_numpy(start.recluster(embeddings, start.centers.numpy()).labels)
 
-        # All stages look at the same labels: the second keeps those of the first's last epoch.
+        # All stages share the labels: the second uses those of the first's last epoch.
         objectives = [AECLObjective(head, self, stage, kmeans_labels, labels) for stage in (1, 2, 3)]
         lengths = (self.stage_1, self.stage_2, self.stage_3)
         return [
@@ -268,7 +267,7 @@ class AECL(ContrastiveMethod):
         return Learned(features, centers, probabilities=probabilities, initial_labels=first, kmeans_labels=last)
 
     def _draw_references(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows to attend to, each cluster represented by its share."""
+        """Return the rows to attend to, each cluster in proportion to its size."""
         order = np.lexsort((np.random.default_rng(self.seed_).random(len(labels)), labels))
         places = np.linspace(0, len(order) - 1, min(self.references, len(order))).round().astype(int)
         return np.sort(order[places])
@@ -281,10 +280,10 @@ class AECL(ContrastiveMethod):
         )
 
     def _quick_dtype(self, n_texts: int) -> torch.dtype:
-        return torch.float32  # a head may turn a little noise into another cluster
+        return torch.float32  # a small error of a vector may change the head's cluster
 
     def attention_between(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The similarities S of Eq. 2 between ``texts``, as one batch; rows sum to one."""
+        """Return the similarities S of Eq. 2 between ``texts``, as one batch; rows sum to one."""
         self._check_fitted()
         return self.head_.similarities(self._encode_exactly(list(texts)))
 

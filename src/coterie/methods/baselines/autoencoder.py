@@ -28,11 +28,11 @@ class AutoEncoder(NetworkMethod):
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
-        Steps of the whole auto-encoder; each layer alone takes half as many before.
+        Steps of pretraining the whole auto-encoder; before that, each layer alone is trained for half as many.
     batch_size:
-        Texts of a step.
+        Texts per step.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 
@@ -46,8 +46,8 @@ class AutoEncoder(NetworkMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
-      good after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction error of held-out texts falls no further: on 1,200 titles of DBLP it
+      is as low after 100 steps as after 200, and higher after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean and in k-means.
 

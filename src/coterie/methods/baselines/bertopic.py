@@ -1,4 +1,4 @@
-"""BERTopic on our embeddings: how its clusters compare. Needs the package bertopic."""
+"""BERTopic on Coterie's embeddings, for comparison; needs the package bertopic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from coterie.methods.baselines.frozen_vectors import FrozenVectorsMethod
 from coterie.methods.results import Learned
 from coterie.text.corpus import Corpus
 
-# BERTopic's default.
+# Dimensions of UMAP: BERTopic's default.
 UMAP_DIMENSIONS = 5
 
 
 class _SeededUmap:
-    """BERTopic's own choice of UMAP, with a seed, by the name it calls."""
+    """UMAP with BERTopic's settings and a seed, with the method that BERTopic calls."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -30,7 +30,7 @@ class _SeededUmap:
 
 
 class _WeightedKMeans:
-    """k-means as its documentation hands it to BERTopic, started once, with our weights."""
+    """k-means in the form that BERTopic's documentation passes it, started once, weighted by counts."""
 
     labels_: NDArray[np.int64]
 
@@ -48,9 +48,9 @@ class _WeightedKMeans:
 class BERTopicClusters(FrozenVectorsMethod):
     """The topics of the package BERTopic as clusters, for comparison.
 
-    BERTopic as it comes (UMAP to five dimensions), given our embeddings and, as its documentation advises where the
-    number of topics is known, k-means in place of HDBSCAN. Its words of each topic are not kept: a run has keywords.
-    With the number of clusters given, words change no label, and the clusters are nearly those of
+    BERTopic with its defaults (UMAP to five dimensions), Coterie's embeddings and, as its documentation advises for a
+    known number of topics, k-means instead of HDBSCAN. Its words per topic are not stored: a run has keywords. Since
+    the number of clusters is given, words change no label, and the clusters are nearly those of
     ``FrozenEncoder(clusterer="umap")``: both are UMAP and k-means, which here starts once instead of ten times.
 
     Parameters
@@ -58,18 +58,18 @@ class BERTopicClusters(FrozenVectorsMethod):
     n_clusters:
         How many clusters to make.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed; the same seed gives the same clusters on the same machine.
 
-    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then wants vectors too.
+    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then needs vectors too.
 
     Differs from the package
     ------------------------
     - UMAP has a seed, and with six texts or fewer less than five dimensions, where the package would fail.
-    - Repeated texts are one document each and weigh by their count in k-means.
-    - ``predict`` goes by the nearest mean of a cluster in the space of the embeddings; ``predict_agreement_`` says how
-      often that differs from ``labels_``.
+    - Repeated texts are one document each, weighted by their count in k-means.
+    - ``predict`` assigns to the nearest cluster mean in the space of the embeddings; ``predict_agreement_`` is the
+      share of rows on which it agrees with ``labels_``.
 
     Examples
     --------

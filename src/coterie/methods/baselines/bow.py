@@ -10,7 +10,7 @@ from coterie.methods.baselines.words import WordMethod
 class BagOfWords(WordMethod):
     """Word counts, then k-means, spherical k-means, Ward or average linkage, or UMAP and k-means.
 
-    The weakest baseline of the SCCL paper (section 4.1, 1500 features): what word counts alone can tell.
+    The weakest baseline of the SCCL paper (section 4.1, 1500 features): the information in word counts alone.
 
     Parameters
     ----------
@@ -18,11 +18,11 @@ class BagOfWords(WordMethod):
         How many clusters to make.
     clusterer:
         ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"`` or ``"umap"`` (k-means in five dimensions made by UMAP:
-        ``pip install 'coterie[umap]'``). After the last three, ``predict`` goes by the nearest mean.
+        ``pip install 'coterie[umap]'``). After the last three, ``predict`` assigns to the nearest mean.
     max_features:
         How many of the most frequent words to count.
     stop_words:
-        ``"english"`` leaves out English function words.
+        ``"english"`` excludes English function words.
     random_state:
         Seed; the same seed gives the same clusters.
 

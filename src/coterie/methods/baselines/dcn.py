@@ -1,4 +1,4 @@
-"""DCN: an auto-encoder whose latent vectors are drawn to the centres of their own k-means."""
+"""DCN: an auto-encoder whose latent vectors are pulled towards the centres of their own k-means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.methods.baselines.deep import ROWS_AT_A_TIME, CentreMethod, Pretrai
 from coterie.methods.baselines.stacked import StackedAutoEncoder, adam
 from coterie.training.objective import LossTerms
 
-# How often every centre counts as used before the first step, as in the authors' code.
+# Texts that every centre counts before the first step, as in the authors' code.
 FIRST_COUNT = 100.0
 
 
@@ -42,21 +42,21 @@ class DCN(CentreMethod):
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
-        Steps of the whole auto-encoder; each layer alone takes half as many before.
+        Steps of pretraining the whole auto-encoder; before that, each layer alone is trained for half as many.
     max_steps:
-        Steps of the second phase at most.
+        Steps of the second phase, at most.
     batch_size:
-        Texts of a step.
+        Texts per step.
     learning_rate:
-        Of Adam.
+        Learning rate of Adam.
     update_interval:
-        Steps between two looks at the whole corpus: the labels are compared with the last ones.
+        Steps between two checks of the whole corpus, at which the labels are compared with the last ones.
     tolerance:
-        Training ends when a look finds fewer labels changed than this share.
+        Training ends when a smaller share of the labels than this changed between two checks.
     distance_weight:
         The paper's lambda.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 
@@ -70,8 +70,8 @@ class DCN(CentreMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
-      good after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction error of held-out texts falls no further: on 1,200 titles of DBLP it
+      is as low after 100 steps as after 200, and higher after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the centres and in k-means.
     - Lambda 0.05 and Adam at 1e-3 are ours; the paper tunes both by data set.
@@ -119,7 +119,7 @@ class DCN(CentreMethod):
 
 
 class HardClusters:
-    """The cluster of every text as the last step that took it left it, the centres, and how often each was used."""
+    """The cluster of every text after its last step, the centres, and how many texts each centre has had."""
 
     def __init__(self, network: StackedAutoEncoder, inputs: Tensor, weights: Tensor, centers: Tensor) -> None:
         self.centers = centers
@@ -130,13 +130,13 @@ class HardClusters:
 
     @torch.no_grad()
     def update(self, rows: Tensor) -> None:
-        """The clusters of a batch by the centres as they are, then the centres."""
+        """Update the clusters of a batch with the current centres, then the centres."""
         latents = self._network.encode(self._inputs[rows])
         self.labels[rows] = labels = nearest(latents, self.centers)
         self.centers, self.uses = moved_centers(self.centers, self.uses, latents, labels, self._weights[rows])
 
     def label_change(self) -> float | None:
-        """The share of the corpus whose nearest centre is another than at the last look."""
+        """Return the share of the corpus whose nearest centre changed since the last call."""
         before, self._seen = self._seen, self._nearest()
         return None if before is None else changed_share(before, self._seen, self._weights)
 
@@ -147,14 +147,14 @@ class HardClusters:
 
 
 def nearest(latents: Tensor, centers: Tensor) -> Tensor:
-    """The nearest centre of each row."""
+    """Return the nearest centre of each row."""
     return torch.cdist(latents, centers).argmin(dim=1)
 
 
 def moved_centers(
     centers: Tensor, uses: Tensor, latents: Tensor, labels: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The paper's update by one text after the other, in closed form: a centre is the mean of all it was used for."""
+    """Return the paper's text-by-text update in closed form: the mean of all texts assigned to a centre so far."""
     sums = (centers * uses[:, None]).index_add(0, labels, latents * weights[:, None])
     total = uses.index_add(0, labels, weights)
     return sums / total[:, None], total

@@ -1,4 +1,4 @@
-"""DEC: soft assignments that teach the network which made them."""
+"""DEC: an auto-encoder trained with targets made from its own soft assignments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class DEC(SelfTrainingMethod):
     """Deep Embedded Clustering (Xie et al., ICML 2016) over fixed vectors.
 
     A stacked auto-encoder is pretrained and k-means run on its latent vectors. Then the encoder and the centres are
-    trained so that the soft assignments (Student's t, Eq. 1) come near to their own sharpened target (Eq. 3), by the
+    trained so that the soft assignments (Student's t, Eq. 1) approach their own sharpened targets (Eq. 3), by the
     divergence of Eq. 2. The result is the likeliest cluster, which is the nearest trained centre.
 
     Parameters
@@ -28,19 +28,19 @@ class DEC(SelfTrainingMethod):
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
-        Steps of the whole auto-encoder; each layer alone takes half as many before.
+        Steps of pretraining the whole auto-encoder; before that, each layer alone is trained for half as many.
     max_steps:
-        Steps of the second phase at most.
+        Steps of the second phase, at most.
     batch_size:
-        Texts of a step.
+        Texts per step.
     learning_rate:
-        Of SGD with momentum 0.9.
+        Learning rate of SGD with momentum 0.9.
     update_interval:
-        Steps between two looks at the whole corpus: the targets are computed anew.
+        Steps between two checks of the whole corpus, at which the targets are recomputed.
     tolerance:
-        Training ends when a look finds fewer labels changed than this share.
+        Training ends when a smaller share of the labels than this changed between two checks.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 
@@ -54,12 +54,12 @@ class DEC(SelfTrainingMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
-      good after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction error of held-out texts falls no further: on 1,200 titles of DBLP it
+      is as low after 100 steps as after 200, and higher after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in Eq. 3 and in k-means.
     - Eq. 2 is a mean over the batch, as in the public re-implementations, not a sum.
-    - At most ``max_steps`` steps, should the labels not settle.
+    - At most ``max_steps`` steps, in case the labels do not converge.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Networks over fixed vectors: a pretrained auto-encoder, k-means on its latent vectors, and what a paper does next."""
+"""Base of networks over fixed vectors: a pretrained auto-encoder, k-means on its latent vectors, further training."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from coterie.text.corpus import Corpus
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
 
-# Rows that go through the network at a time.
+# Rows that go through the network at a time: bounds the memory of its layers.
 ROWS_AT_A_TIME = 4_096
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """What the second phase starts from.
+    """The state before the second phase.
 
     Attributes
     ----------
     inputs, weights:
         The scaled vectors and how often each text occurs, on the device.
     counts:
-        The same on the host.
+        How often each text occurs, on the host.
     start:
         k-means on the latent vectors.
     trainer:
-        Goes on counting steps.
+        Continues to count steps.
     """
 
     inputs: Tensor
@@ -56,10 +56,19 @@ class Pretrained:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkMethod(FeatureMethod):
-    """A stacked auto-encoder over fixed vectors; ``transform`` gives its latent vectors.
+    """A stacked auto-encoder over fixed vectors; ``transform`` returns its latent vectors.
 
     Every vector is scaled to the length sqrt(d), as Xie et al. scale REUTERS. One without any known word, all zeros,
     has a latent vector of zeros.
+
+    Parameters
+    ----------
+    layers:
+        Widths of the network behind the vectors; the last is that of the latent vector.
+    pretrain_steps:
+        Steps of pretraining the whole auto-encoder.
+    batch_size:
+        Texts per step.
     """
 
     layers: str = "500-500-2000-10"
@@ -74,7 +83,7 @@ class NetworkMethod(FeatureMethod):
 
     @abstractmethod
     def _refine(self, begun: Pretrained) -> NDArray[np.float32] | None:
-        """Train on; the trained centres, or ``None`` where k-means on the latent vectors is the answer."""
+        """Train further and return the trained centres; ``None``: the result is k-means on the latent vectors."""
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -114,7 +123,7 @@ class NetworkMethod(FeatureMethod):
         centers: NDArray[np.float32] | None,
         counts: NDArray[np.int64],
     ) -> Learned:
-        """Trained centres decide; what k-means says is kept beside it."""
+        """Return the partition by the trained centres, with k-means on the latent vectors beside it."""
         assert centers is not None
         final = self._kmeans(latents, counts)
         return Learned(latents, centers, initial_labels=start.labels, kmeans_labels=final.labels)
@@ -127,7 +136,7 @@ class NetworkMethod(FeatureMethod):
 
     @torch.no_grad()
     def _latents(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The latent vectors of features that are not scaled yet."""
+        """Return the latent vectors of unscaled features."""
         device = next(self.network_.parameters()).device
         parts = [
             self.network_.encode(torch.from_numpy(scaled(features[begin : begin + ROWS_AT_A_TIME])).to(device))
@@ -166,7 +175,19 @@ class NetworkMethod(FeatureMethod):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CentreMethod(NetworkMethod):
-    """Centres among the latent vectors that are trained with the network, until the labels stay as they are."""
+    """Centres that are trained with the network until the labels converge.
+
+    Parameters
+    ----------
+    max_steps:
+        Steps of the second phase, at most.
+    learning_rate:
+        Of the second phase.
+    update_interval:
+        Steps between two checks of the whole corpus.
+    tolerance:
+        Training ends when a smaller share of the labels than this changed between two checks.
+    """
 
     max_steps: int
     learning_rate: float
@@ -182,18 +203,18 @@ class CentreMethod(NetworkMethod):
 
 
 class SelfTrainingMethod(CentreMethod):
-    """DEC's second phase: soft assignments drawn towards their own sharpened target."""
+    """DEC's second phase: soft assignments approach their own sharpened targets."""
 
     def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """SGD with momentum; override for another."""
+        """Return SGD with momentum; override for another optimiser."""
         return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=0.9)
 
     def _trained(self) -> list[nn.Parameter]:
-        """The network's parameters that the loss reaches."""
+        """Return the network's parameters that the loss trains."""
         return list(self.network_.down.parameters())
 
     def _loss(self, inputs: Tensor, latents: Tensor, cluster: Tensor, weights: Tensor) -> LossTerms:
-        """The total, given the clustering loss."""
+        """Return the total loss, given the clustering loss."""
         return LossTerms(cluster, cluster=cluster)
 
     def _refine(self, begun: Pretrained) -> NDArray[np.float32]:
@@ -220,7 +241,7 @@ class SelfTrainingMethod(CentreMethod):
 
 
 class SoftState:
-    """The targets P over the whole corpus, and the labels they were made of."""
+    """The targets P over the whole corpus, and the labels at the last update."""
 
     def __init__(self, network: StackedAutoEncoder, centers: Tensor, inputs: Tensor, weights: Tensor) -> None:
         self.targets = torch.zeros(len(inputs), len(centers), device=inputs.device)
@@ -229,7 +250,7 @@ class SoftState:
 
     @torch.no_grad()
     def refresh(self) -> float | None:
-        """New targets; the share of the corpus that changed cluster since the last time."""
+        """Recompute the targets; return the share of the corpus that changed cluster since the last call."""
         latents = torch.cat([self._network.encode(rows) for rows in self._inputs.split(ROWS_AT_A_TIME)])
         q = student_t(latents, self._centers)
         self.targets = target_distribution(q, self._weights)
@@ -238,11 +259,11 @@ class SoftState:
 
 
 def changed_share(before: Tensor, after: Tensor, weights: Tensor) -> float:
-    """Which share of the corpus has another label."""
+    """Return the share of the corpus whose label changed."""
     return float((weights * (before != after)).sum() / weights.sum())
 
 
 def scaled(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of length sqrt(d): an entry's square is 1 on average. Rows of zeros stay."""
+    """Return rows of length sqrt(d), whose squared entries are 1 on average; rows of zeros stay zero."""
     rows: NDArray[np.float32] = unit_rows(features) * np.float32(features.shape[1] ** 0.5)
     return rows

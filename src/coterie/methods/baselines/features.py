@@ -1,4 +1,4 @@
-"""Fixed vectors of texts, from any of three sources: what methods that learn a network over them share."""
+"""Base of methods that learn a network over fixed vectors, which come from one of three sources."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class FeatureMethod(EncoderMethod):
         See :class:`~coterie.methods.encoder_method.EncoderMethod`.
 
     A subclass calls :meth:`_fit_features` once in ``_learn`` and :meth:`_features` for new texts. ``fit(texts,
-    embeddings=vectors)`` learns on given vectors instead; ``predict`` then wants vectors too. What is added in a
-    subclass's ``_state``, ``_save_parts`` and ``_restore_parts`` goes on top of what ``super()`` gives.
+    embeddings=vectors)`` learns on given vectors instead; ``predict`` then needs vectors too. A subclass's ``_state``,
+    ``_save_parts`` and ``_restore_parts`` add to those of ``super()``.
     """
 
     features: str = "embedding"
@@ -75,7 +75,7 @@ class FeatureMethod(EncoderMethod):
 
     @property
     def _has_encoder(self) -> bool:
-        """Whether the vectors come, directly or by its table of words, from an encoder."""
+        """Whether the vectors come from an encoder, directly or from its word embeddings."""
         if self.from_embeddings_:
             return False
         return self.features == "embedding" or (self.features == "sif" and self.vectors is None)
@@ -83,7 +83,7 @@ class FeatureMethod(EncoderMethod):
     # Vectors.
 
     def _fit_features(self, corpus: Corpus, given: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """One row a distinct text; learns what the source has to learn, and remembers whether vectors were given."""
+        """Fit the source of the vectors and return one row per distinct text; ``given``: the user's vectors."""
         self.from_embeddings_ = given is not None
         if given is not None:
             self.n_features_ = given.shape[1]
@@ -126,18 +126,18 @@ class FeatureMethod(EncoderMethod):
         self.sif_ = SifEncoder.fit(tokenize, table, corpus.distinct, corpus.counts, a=self.smoothing, ignored=ignored)
 
     def _features(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row a text, from the source that was fitted."""
+        """Return one row per text, from the fitted source."""
         rows: NDArray[np.float32] = self._encoded_features(texts).features
         return rows
 
     def _features_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same, untouched by what stands beside a text; words give that anyway."""
+        """Return one row per text, independent of the batch; word counts always are."""
         if self.features == "embedding" and not self.from_embeddings_:
             return self.encoder_.encode_one_by_one(texts)
         return self._features(texts)
 
     def _encoded_features(self, texts: Sequence[str]) -> Encoded:
-        """The same with how many texts were cut. Always in float32: a network may enlarge any noise."""
+        """Return vectors with the number of texts cut; always in float32, since a network may amplify noise."""
         if self.from_embeddings_:
             raise SettingError("this model was fitted on given embeddings and has no encoder; pass embeddings=")
         if self.features == "tfidf":
@@ -146,7 +146,7 @@ class FeatureMethod(EncoderMethod):
         return Encoded(*source.encode_and_count_truncated(texts))
 
     def _check_width(self, vectors: NDArray[np.float32]) -> None:
-        """Raise for given vectors of another width than those of the fit."""
+        """Raise an error for vectors of another width than those of the fit."""
         if vectors.shape[1] != self.n_features_:
             raise InputError(
                 f"embeddings have {vectors.shape[1]} dimensions, the model was fitted on {self.n_features_}"

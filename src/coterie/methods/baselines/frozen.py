@@ -1,4 +1,4 @@
-"""The encoder as it comes, then a clustering: what every trained method must beat."""
+"""The pretrained encoder, unchanged, then a clustering: the baseline that every trained method must beat."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHOSEN = "chosen"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
-    """Embeddings without training, then k-means, a linkage, UMAP and k-means, or what is best by label-free signs.
+    """Embeddings without training, then k-means, a linkage, UMAP and k-means, or the best by label-free criteria.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
     clusterer:
         ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"``, ``"umap"`` (k-means in five dimensions made by UMAP:
         ``pip install 'coterie[umap]'``) or ``"chosen"``: of six clusterings, by k-means and linkage, of the vectors
-        as they are and smoothed over their neighbours, the one that label-free signs speak for
-        (:func:`coterie.selection.choose_start`). After the last four, ``predict`` goes by the nearest mean.
+        unchanged and smoothed over their neighbours, the one that label-free criteria select
+        (:func:`coterie.selection.choose_start`). After the last four, ``predict`` assigns to the nearest mean.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed; the same seed gives the same clusters.
 
-    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then wants vectors too.
+    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then needs vectors too.
 
     Examples
     --------
@@ -77,6 +77,6 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
     def load_encoder(self) -> TransformerEncoder:
         encoder = super().load_encoder()
         if self.clusterer == "spherical":
-            # Unit length belongs to the vectors then, also in the saved folder.
+            # The vectors have unit length then, also those of the saved folder.
             encoder.settings = replace(encoder.settings, normalize=True)
         return encoder

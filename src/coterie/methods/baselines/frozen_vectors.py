@@ -1,4 +1,4 @@
-"""What methods on an encoder's vectors as they come share: embeddings may be given, and the encoder may be absent."""
+"""Base of methods on a pretrained encoder's vectors: the user may give embeddings, and then there is no encoder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from coterie.text.corpus import Corpus
 class FrozenVectorsMethod(EncoderMethod):
     """Clusters of sentence embeddings without training.
 
-    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then wants vectors too.
+    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then needs vectors too.
     """
 
     from_embeddings_: bool

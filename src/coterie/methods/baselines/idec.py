@@ -1,4 +1,4 @@
-"""IDEC: DEC that keeps reconstructing."""
+"""IDEC: DEC with the reconstruction error as a second loss."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from coterie.training.objective import LossTerms
 class IDEC(SelfTrainingMethod):
     """Improved Deep Embedded Clustering (Guo et al., IJCAI 2017) over fixed vectors.
 
-    As :class:`~coterie.methods.baselines.dec.DEC`, with the decoder kept: the loss is the reconstruction error plus
-    ``gamma`` times DEC's divergence, so that clustering does not tear apart what lies together.
+    As :class:`~coterie.methods.baselines.dec.DEC`, but with the decoder: the loss is the reconstruction error plus
+    ``gamma`` times DEC's divergence, so that clustering preserves the local structure.
 
     Parameters
     ----------
@@ -34,21 +34,21 @@ class IDEC(SelfTrainingMethod):
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
-        Steps of the whole auto-encoder; each layer alone takes half as many before.
+        Steps of pretraining the whole auto-encoder; before that, each layer alone is trained for half as many.
     max_steps:
-        Steps of the second phase at most.
+        Steps of the second phase, at most.
     batch_size:
-        Texts of a step.
+        Texts per step.
     learning_rate:
-        Of Adam.
+        Learning rate of Adam.
     update_interval:
-        Steps between two looks at the whole corpus: the targets are computed anew.
+        Steps between two checks of the whole corpus, at which the targets are recomputed.
     tolerance:
-        Training ends when a look finds fewer labels changed than this share.
+        Training ends when a smaller share of the labels than this changed between two checks.
     gamma:
         Weight of the clustering loss.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 
@@ -62,12 +62,12 @@ class IDEC(SelfTrainingMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction of texts left out has settled: on 1,200 titles of DBLP it is as
-      good after 100 steps as after 200, and worse after 400.
+      and 100,000 steps. By then the reconstruction error of held-out texts falls no further: on 1,200 titles of DBLP it
+      is as low after 100 steps as after 200, and higher after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the targets and in k-means.
     - Both losses are means over the batch, the reconstruction also over a vector's entries, as in the public code.
-    - At most ``max_steps`` steps, should the labels not settle.
+    - At most ``max_steps`` steps, in case the labels do not converge.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fixed vectors, then one of five clusterings: what the first baselines share."""
+"""The clustering step of baselines on fixed vectors: k-means, spherical k-means, a linkage, or UMAP and k-means."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ from coterie.methods.base import ClusteringMethod
 from coterie.methods.results import Learned
 
 CLUSTERERS = ("kmeans", "spherical", *LINKAGES, "umap")
-# BERTopic's choice, and that of many who cluster texts.
+# Dimensions of UMAP: the default of BERTopic, common for texts.
 UMAP_DIMENSIONS = 5
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PartitionMixin(ClusteringMethod):
-    """Adds the parameter ``clusterer`` and the clustering step."""
+    """Adds the clustering step.
+
+    Parameters
+    ----------
+    clusterer:
+        One of ``CLUSTERERS``.
+    """
 
     clusterer: str = "kmeans"
     _clusterers: ClassVar[tuple[str, ...]] = CLUSTERERS
@@ -38,7 +44,7 @@ class PartitionMixin(ClusteringMethod):
         return LARGEST if self.clusterer in LINKAGES else None
 
     def _prepare(self, features: Any) -> Any:
-        """Vectors as the clustering sees them: of unit length for spherical k-means."""
+        """Return the vectors that are clustered: of unit length for spherical k-means."""
         return unit_rows(features) if self.clusterer == "spherical" else features
 
     def _partition(self, features: Any, counts: NDArray[np.int64]) -> Learned:
@@ -47,7 +53,7 @@ class PartitionMixin(ClusteringMethod):
         if self.clusterer in LINKAGES:
             return self._with_centroids(features, linkage_labels(features, k, self.clusterer, counts), counts)
         if self.clusterer == "umap":
-            # Each text is one point, or its copies would fill its neighbourhood; k-means then weighs it by its count.
+            # Each text is one point, since copies would fill its neighbourhood; k-means then weights it by its count.
             reduced = umap_reduced(features, UMAP_DIMENSIONS, self.seed_)
             labels = kmeans(reduced, k, weights=counts, seed=self.seed_).labels
             return self._with_centroids(features, labels, counts)
@@ -56,9 +62,9 @@ class PartitionMixin(ClusteringMethod):
         return Learned(features, kmeans(self._on_device(features), k, weights=counts, seed=self.seed_).centers)
 
     def _on_device(self, features: Any) -> Any:
-        """Where k-means is computed: here, unless the method has a device."""
+        """Return the vectors on the device where k-means runs; on the CPU unless the method has a device."""
         return features
 
     def _with_centroids(self, features: Any, labels: NDArray[np.int64], counts: NDArray[np.int64]) -> Learned:
-        """A partition that is not "nearest centre", with the means that ``predict`` goes by."""
+        """Return a partition that is not "nearest centre", with the cluster means that ``predict`` uses."""
         return Learned(features, centroids(features, labels, self.n_clusters, counts).astype(np.float32), labels)

@@ -53,7 +53,7 @@ class ClusterHead(nn.Sequential):
 
     @torch.no_grad()
     def logits_without_dropout(self, embeddings: Tensor) -> Tensor:
-        """The logits without dropout, whatever mode training is in."""
+        """Return the logits without dropout, in training mode too."""
         was_training = self.training
         self.eval()
         logits = self(embeddings)
@@ -62,7 +62,7 @@ class ClusterHead(nn.Sequential):
 
     @torch.no_grad()
     def probabilities(self, embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
-        """In float64, each row by itself."""
+        """Return probabilities, computed in float64 so that they do not depend on the batch."""
         wide = copy.deepcopy(self).double().eval()
         return wide(torch.from_numpy(embeddings).double()).softmax(dim=1).numpy()
 
@@ -74,14 +74,14 @@ class ClusterHead(nn.Sequential):
 
 
 def assignment_loss(first: Tensor, second: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Cross entropy of both views' logits to the pseudo-labels, added up; a mean over the texts."""
+    """Return the sum of both views' cross entropies with the pseudo-labels, a mean over the texts."""
     texts = sum(functional.cross_entropy(logits, labels, reduction="none") for logits in (first, second))
     assert isinstance(texts, Tensor)
     return weighted_mean(texts, weights)
 
 
 class RSTCObjective(Objective):
-    """Contrast alone, or with cross entropy to pseudo-labels that k-means or optimal transport gives."""
+    """The contrastive loss, alone or with the cross entropy with pseudo-labels of k-means or optimal transport."""
 
     recordable = True
 
@@ -109,18 +109,18 @@ class RSTCObjective(Objective):
         return self.pseudo_labels.get_buffer("labels")
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """The k-means stage looks at what contrast has learned."""
+        """Recompute the k-means labels from what the contrastive stage has learned."""
         if self.stage == KMEANS and self._settings.contrast_epochs:
             found = self._start.recluster(embed_corpus(), self._start.centers.numpy())
             self.labels.copy_(torch.from_numpy(found.labels))
 
     def refresh(self, embed_corpus: EmbedCorpus) -> None:
-        """Pseudo-labels by optimal transport, anew every epoch; a head that knows nothing is not asked."""
+        """Recompute the pseudo-labels by optimal transport every epoch, once the head has learned something."""
         if self.stage == TRANSPORT and self.head.learned:
             self.labels.copy_(self.transport_labels(embed_corpus()))
 
     def transport_labels(self, embeddings: Tensor) -> Tensor:
-        """Where most of each text's mass goes, at a cost of minus the logarithm of the head's probabilities."""
+        """Return the cluster that gets most of each text's mass; the cost is minus the head's log probability."""
         cost = -self.head.logits_without_dropout(embeddings.float()).log_softmax(dim=1)
         counts, epsilon = torch.tensor(self._start.counts), self._settings.epsilon
         if self._settings.sizes == "equal":
@@ -149,11 +149,11 @@ class RSTC(ContrastiveMethod):
     """Robust Short Text Clustering (Zheng et al., ACL 2023), a baseline.
 
     A clustering head learns hard pseudo-labels on two views of each text, beside an instance-wise contrastive loss.
-    The pseudo-labels come from optimal transport over the whole corpus: the cost of putting a text into a cluster is
+    The pseudo-labels come from optimal transport over the whole corpus: the cost of assigning a text to a cluster is
     minus the logarithm of the head's probability, and the sizes of the clusters are found with the plan, under a
     penalty that keeps every cluster alive (self-adaptive optimal transport,
     :func:`~coterie.clustering.optimal_transport.self_adaptive_transport`). Three stages: contrast alone; the head
-    learns k-means labels; pseudo-labels by transport, anew every epoch. The result is the head's.
+    learns k-means labels; pseudo-labels by transport, recomputed every epoch. The result is the head's.
 
     Parameters
     ----------
@@ -169,14 +169,14 @@ class RSTC(ContrastiveMethod):
     sizes:
         ``"adaptive"``, or ``"equal"`` for plain optimal transport with equal clusters (an ablation of the paper).
     contrast_epochs, kmeans_epochs, transport_epochs:
-        Shares of the run, in epochs of the default ``training.max_epochs``: whatever ``training`` allows is divided
-        between the stages in this proportion. 0 leaves one of the first two out.
+        Shares of the run, in epochs of the default ``training.max_epochs``: the steps that ``training`` allows are
+        divided among the stages in this proportion. 0 skips one of the first two.
     radius:
-        For encoders that normalise: the head sees the embeddings on a sphere of this radius.
+        For encoders that normalise: length of the embeddings that the head gets.
     augmentation, augmentation_ratio:
         Where the two views come from: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`. A
         configuration of your own replaces all of the method's; ``set_params(training__max_steps=40)`` changes one.
@@ -188,30 +188,30 @@ class RSTC(ContrastiveMethod):
     labels_, confidence_, center_distance_, cluster_centers_, history_, notes_:
         See :class:`~coterie.methods.base.ClusteringMethod`; centres are the means of the clusters' vectors.
     head_labels_, kmeans_labels_, initial_labels_:
-        The head's answer (the same as ``labels_``), k-means on the trained embeddings, k-means before training.
+        The head's labels (the same as ``labels_``), k-means on the trained embeddings, k-means before training.
     snapshots_, timings_:
-        What ``training.snapshot_every`` kept, and seconds by phase.
+        The snapshots of ``training.snapshot_every``, and seconds per phase.
 
     Differs from the paper
     ----------------------
-    What the authors did was read in their public code.
+    The authors' settings are those of their public code.
 
     - Stages. There, 600 steps of contrast alone on some data sets and none on others, 40 steps with the labels of
       k-means, then transport, solved often at first and seldom later. Here all data get the same three stages, k-means
       is fitted once after the first, the transport is solved before every epoch of the third, and every stage has an
       optimiser of its own.
     - ``size_penalty`` 0.01 for all data; theirs is 0.1, 0.01 or 0.001 by the known balance of the classes. For
-      heads on frozen vectors of the tuning sets, 0.001 let more than half of 77 clusters die and 0.1 made unlike ones
-      too even.
+      heads on frozen vectors of the tuning sets, 0.001 left more than half of 77 clusters empty and 0.1 made clusters
+      of very different sizes too equal.
     - The transport is solved to the end, in logarithms, instead of by up to a thousand of Sinkhorn's iterations on
       ``P ** 10`` in float32, and from a head without dropout.
-    - Contrast is theirs: temperature 1, both views' means added up (twice SCCL's loss).
-    - Backbone all-MiniLM-L6-v2, whose vectors have length 1: the head sees them on a sphere of ``radius`` 6, as SCCL
-      does here. With 1 more than half of the clusters stayed empty where there were twenty or 77.
+    - The contrastive loss is theirs: temperature 1, the sum of both views' means (twice SCCL's loss).
+    - Backbone all-MiniLM-L6-v2, whose vectors have length 1: the head gets them scaled to ``radius`` 6, as in
+      SCCL here. With 1 more than half of the clusters stayed empty where there were twenty or 77.
     - Batch 400, or a sixteenth of the texts where that is fewer, as for the other methods, instead of 200; at most 35
-      epochs or 1,500 steps instead of 3,000 steps. The learning rates are the authors', not chosen anew. Length 64, not
-      32. Views by word deletion, drawn anew every epoch, instead of contextual substitution made once.
-    - The stop wants two looks in a row, an epoch apart, with fewer than 1 % of the labels changed, not one look.
+      epochs or 1,500 steps instead of 3,000 steps. The learning rates are the authors', not tuned. Length 64, not
+      32. Views by word deletion, resampled every epoch, instead of contextual substitution made once.
+    - The stop needs two checks in a row, an epoch apart, with fewer than 1 % of the labels changed, not one check.
     - Duplicate texts are used once, weighted by their count in the losses, in k-means and as mass in the transport; as
       negatives they count once.
 

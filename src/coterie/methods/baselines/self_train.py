@@ -13,8 +13,8 @@ class SelfTrain(SelfTrainingMethod):
     """A Self-Training Approach for Short Text Clustering (Hadifar et al., RepL4NLP 2019).
 
     Texts are SIF vectors (see :class:`~coterie.methods.baselines.sif.SIF`); an auto-encoder with a latent vector of 20
-    is pretrained on them, and its encoder trained on as in :class:`~coterie.methods.baselines.dec.DEC`, with a larger
-    learning rate and k-means of a hundred starts.
+    is pretrained on them, and its encoder is trained further as in :class:`~coterie.methods.baselines.dec.DEC`, with a
+    larger learning rate and k-means of a hundred starts.
 
     Parameters
     ----------
@@ -29,19 +29,19 @@ class SelfTrain(SelfTrainingMethod):
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
-        Steps of the whole auto-encoder; each layer alone takes half as many before.
+        Steps of pretraining the whole auto-encoder; before that, each layer alone is trained for half as many.
     max_steps:
-        Steps of the second phase at most.
+        Steps of the second phase, at most.
     batch_size:
-        Texts of a step.
+        Texts per step.
     learning_rate:
-        Of SGD with momentum 0.9.
+        Learning rate of SGD with momentum 0.9.
     update_interval:
-        Steps between two looks at the whole corpus: the targets are computed anew.
+        Steps between two checks of the whole corpus, at which the targets are recomputed.
     tolerance:
-        Training ends when a look finds fewer labels changed than this share.
+        Training ends when a smaller share of the labels than this changed between two checks.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed of everything.
 

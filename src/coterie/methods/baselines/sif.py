@@ -18,9 +18,8 @@ from coterie.text.corpus import Corpus
 class SIF(PartitionMixin, FeatureMethod):
     """Smooth inverse frequency (Arora et al., ICLR 2017), then k-means, spherical k-means, Ward or average linkage.
 
-    A text is the mean of its words' vectors, each weighted by ``a / (a + p(w))``, where p(w) is how often the word
-    occurs among all words; what the texts have in common, the first principal component of their vectors, is taken out
-    of each.
+    A text is the mean of its words' vectors, each weighted by ``a / (a + p(w))``, where p(w) is the relative frequency
+    of the word; the first principal component of all texts' vectors, which they have in common, is removed from each.
 
     Parameters
     ----------
@@ -43,9 +42,9 @@ class SIF(PartitionMixin, FeatureMethod):
     ----------------------
     - Word frequencies are those of the texts given (repeats counted), not of a large corpus.
     - The default word vectors are a sentence encoder's input embeddings, not GloVe or PSL.
-    - The component is computed exactly, on the texts of ``fit``; new texts lose the same one.
-    - A word that occurs only in a new text has weight 1 where the encoder knows it. It is left out with a file of
-      vectors, of which only the words of the texts are kept.
+    - The component is computed exactly, on the texts of ``fit``; the same one is removed from new texts.
+    - A word that occurs only in a new text has weight 1 where the encoder knows it. It is ignored with a file of
+      vectors, of which only the words of the texts are stored.
 
     Examples
     --------

@@ -16,14 +16,14 @@ from coterie.methods.networks import linear
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
 
-# Xie et al., section 4.2.
+# Share of the inputs that denoising drops (Xie et al., section 4.2).
 CORRUPTED = 0.2
-# As the public re-implementations train it; plain SGD takes a hundred times the steps.
+# Rate of Adam, as in the public re-implementations; plain SGD needs a hundred times the steps.
 PRETRAINING_RATE = 1e-3
 
 
 def parse_layers(layers: object) -> tuple[int, ...]:
-    """``"500-500-2000-10"``, a paper's way to name the widths of a network, as numbers.
+    """Return the layer widths that a string such as ``"500-500-2000-10"`` names.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def parse_layers(layers: object) -> tuple[int, ...]:
 
 
 class StackedAutoEncoder(nn.Module):
-    """Linear layers down to the latent vector and back; rectified, but for the latent vector and the output."""
+    """Linear layers to the latent vector and back, with ReLU except at the latent vector and the output."""
 
     def __init__(self, widths: Sequence[int], generator: torch.Generator) -> None:
         super().__init__()
@@ -47,56 +47,57 @@ class StackedAutoEncoder(nn.Module):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[np.float32]]) -> StackedAutoEncoder:
-        """The network whose :meth:`arrays` these are."""
+        """Return the network that has these :meth:`arrays`."""
         down = [arrays[f"down.{i}.weight"] for i in range(len(arrays) // 4)]
         network = cls([down[0].shape[1], *(weight.shape[0] for weight in down)], torch.Generator())
         network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
         return network
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """All weights."""
+        """Return all weights by name."""
         return {name: value.cpu().numpy() for name, value in self.state_dict().items()}
 
     @property
     def depth(self) -> int:
+        """Layers down to the latent vector."""
         return len(self.down)
 
     def encode(self, inputs: Tensor, depth: int | None = None) -> Tensor:
-        """The latent vectors, or what comes out of the first ``depth`` layers."""
+        """Return the latent vectors, or the output of the first ``depth`` layers."""
         states = inputs
         for i in range(self.depth if depth is None else depth):
             states = self.one_down(i, states)
         return states
 
     def decode(self, latents: Tensor) -> Tensor:
-        """The inputs again, as well as the network can."""
+        """Return the reconstructed inputs."""
         states = latents
         for i in reversed(range(self.depth)):
             states = self.one_up(i, states)
         return states
 
     def one_down(self, layer: int, states: Tensor) -> Tensor:
-        """Through one layer towards the latent vector."""
+        """Apply one layer towards the latent vector."""
         out: Tensor = self.down[layer](states)
         return out if layer == self.depth - 1 else torch.relu(out)
 
     def one_up(self, layer: int, states: Tensor) -> Tensor:
-        """Back through the same."""
+        """Apply the opposite layer, back towards the output."""
         out: Tensor = self.up[layer](states)
         return out if layer == 0 else torch.relu(out)
 
 
 def adam(parameters: Sequence[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-    """Adam, in one kernel where the device has one."""
+    """Return Adam, as one fused kernel where the device has one."""
     return torch.optim.Adam(parameters, lr=rate, fused=parameters[0].device.type in {"cpu", "cuda"})
 
 
 def pretrain(
     network: StackedAutoEncoder, inputs: Tensor, weights: Tensor, steps: int, trainer: VectorTrainer, seed: int
 ) -> None:
-    """Each layer alone as a denoising auto-encoder of what the layers before it give, then all together.
+    """Pretrain each layer as a denoising auto-encoder of the previous layers' output, then all layers together.
 
-    A layer alone takes half of ``steps``, all together take all of them: the proportion of Xie et al., section 4.2.
+    Each layer takes half of ``steps``, all layers together take all of them: the proportion of Xie et al., section 4.2.
     """
     generator = torch.Generator(device=inputs.device).manual_seed(seed)
     for layer in range(network.depth):
@@ -120,6 +121,6 @@ def pretrain(
 
 
 def corrupted(states: Tensor, generator: torch.Generator) -> Tensor:
-    """Dropout, drawn from our own generator."""
+    """Return ``states`` with dropout from ``generator``."""
     kept = torch.rand(states.shape, generator=generator, device=states.device) >= CORRUPTED
     return states * kept / (1 - CORRUPTED)

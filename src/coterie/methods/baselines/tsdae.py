@@ -16,23 +16,23 @@ from coterie.training.objective import Stage
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TSDAE(TrainedMethod):
-    """TSDAE (Wang, Reimers and Gurevych, 2021), then k-means: what adaptation to the texts alone brings.
+    """TSDAE (Wang, Reimers and Gurevych, 2021), then k-means: the effect of adaptation to the texts alone.
 
-    Words are deleted from a text, and a decoder that sees nothing of it but its vector writes the whole text again.
-    The vectors must hold what a text says for that. It is the first stage of ClusterBERT, and a baseline of that paper.
+    Words are deleted from a text, and a decoder reconstructs the whole text from its vector alone, so the vector must
+    hold the content of the text. TSDAE is the first stage of ClusterBERT and a baseline in that paper.
 
     Parameters
     ----------
     n_clusters:
         How many clusters to make.
     decoder_epochs:
-        Epochs to train what the decoder does not share with the encoder, encoder frozen, before the rest.
+        Epochs at the beginning in which only the decoder's own parameters learn, with the encoder frozen.
     denoising_epochs:
-        Epochs in which both learn. Where ``training`` caps the run lower, both numbers shrink alike.
+        Epochs in which both learn. Where ``training`` limits the run further, both numbers shrink in proportion.
     noise:
         Share of the words that are deleted.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap: see :class:`~coterie.training.config.TrainingConfig`. The stages have
         fixed lengths: the label-free stop is not used. A configuration of your own replaces all of the method's;
@@ -48,10 +48,10 @@ class TSDAE(TrainedMethod):
     Differs from the paper
     ----------------------
     - Backbone all-MiniLM-L6-v2 with its own pooling, a sentence encoder already, not CLS of bert-base-uncased.
-    - The decoder's own parts (attention to the sentence, output layer) start at random: they learn alone for
-      ``decoder_epochs`` first, so that their first errors do not move the encoder.
-    - A rate of 5e-6, not 3e-5, as in ClusterBERT: the more this encoder moves, the more it loses of what it knew.
-      Batches of 128, not 8, and two epochs of at most 1,000 steps, not 100,000 steps, for time. Length 64.
+    - The decoder's own parts (attention to the sentence, output layer) have random initial weights: they learn alone
+      for ``decoder_epochs`` first, so that their first errors do not change the encoder.
+    - A rate of 5e-6, not 3e-5, as in ClusterBERT: the more this encoder changes, the more it forgets of its
+      pretraining. Batches of 128, not 8, and two epochs of at most 1,000 steps, not 100,000 steps, for time. Length 64.
     - The loss is a mean over tokens; duplicate texts are used once, weighted by their count.
 
     Examples

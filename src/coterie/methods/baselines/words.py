@@ -1,4 +1,4 @@
-"""What bag of words and TF-IDF share: a word space, and how it is saved."""
+"""Base of bag of words and TF-IDF: a vocabulary, and how it is saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WordMethod(PartitionMixin):
-    """Clusters of word counts."""
+    """Clusters of word counts.
+
+    Parameters
+    ----------
+    max_features:
+        How many of the most frequent words to count.
+    stop_words:
+        ``"english"`` excludes English function words.
+    """
 
     weighting: ClassVar[str]
     words_: BagOfWordsEncoder = field(init=False)

@@ -1,4 +1,4 @@
-"""DECCRL: contrastive learning, soft clustering, and topics that grow from the cluster centres."""
+"""DECCRL: contrastive learning, soft clustering, and a topic model whose topics depend on the cluster centres."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ from coterie.types import Topic
 
 VARIANTS = ("topics", "latent", "none")
 WORD_VECTORS = ("encoder", "learned", "word2vec")
-LATENT = 150  # L
-WORD_WIDTH = 300  # of rho, where it is not the encoder's
+# Width of the latent space, the paper's L.
+LATENT = 150
+# Width of the word vectors rho where they are not the encoder's.
+WORD_WIDTH = 300
 
 
 def printed_contrast(first: Tensor, second: Tensor, temperature: float, weights: Tensor) -> Tensor:
-    """Eq. 2-4 as printed: negatives from the other view alone, the positive not in the denominator.
+    """Return Eq. 2-4 as printed: negatives from the other view alone, the positive not in the denominator.
 
     A batch of one text has nothing to contrast: 0.
     """
@@ -97,10 +99,10 @@ class DECCRLObjective(Objective):
 class DECCRL(ContrastiveMethod):
     """Deep Embedded Clustering with Cluster-level Representation Learning (Yin et al., COLING 2022).
 
-    A linear layer behind the encoder gives each text a latent vector h (Eq. 1). Two views of a text are drawn
-    together (Eq. 2-4), each text towards its cluster (Eq. 5-9), and the clusters' centres must explain the words of
-    their texts: topics grow from the centres, and an embedded topic model rebuilds every text from them
-    (Eq. 10-15). The result is the likeliest cluster (Eq. 5); every cluster comes with its topics.
+    A linear layer behind the encoder gives each text a latent vector h (Eq. 1). Contrastive learning brings two views
+    of a text together (Eq. 2-4), soft clustering brings each text towards its cluster (Eq. 5-9), and the centres must
+    explain the words of their texts: an embedded topic model, whose topics are computed from the centres, reconstructs
+    every text (Eq. 10-15). The result is the likeliest cluster (Eq. 5); every cluster comes with its topics.
 
     Parameters
     ----------
@@ -115,26 +117,26 @@ class DECCRL(ContrastiveMethod):
     variant:
         ``"topics"``; ``"none"``, "w/o CRL" of Table 3; ``"latent"``, "w/o CRL w LSR".
     n_topics:
-        Topics a cluster (T).
+        Topics per cluster (T).
     word_vectors:
         rho of Eq. 11: the ``"encoder"``'s own word embeddings, ``"learned"``, or ``"word2vec"`` trained on the
         corpus (needs the extra ``coterie[word2vec]``).
     min_df, max_df:
-        The vocabulary: words in at least so many texts, and in at most this share of them.
+        The vocabulary: words in at least ``min_df`` texts and in at most a share ``max_df`` of them.
     stop_words:
-        ``"english"`` leaves English stop words out of the vocabulary; ``None`` leaves none out.
+        ``"english"`` excludes English stop words from the vocabulary; ``None`` excludes none.
     topic_learning_rate:
-        Of the topic model.
+        Learning rate of the topic model.
     topic_steps:
-        Steps that the topic model is trained alone after all else, for readable ``topics_``; clusters do not change.
+        Steps in which the topic model is trained alone at the end, for readable ``topics_``; clusters do not change.
     printed_contrast:
-        Eq. 2-3 as printed, which leaves the positive and half of the negatives out of the denominator.
+        Eq. 2-3 as printed, whose denominator lacks the positive and half of the negatives.
     radius:
-        Length that unit vectors are scaled to in the latent space at the start.
+        Initial length of the latent vectors of unit vectors.
     augmentation, augmentation_ratio:
         Where the two views come from: see :class:`~coterie.methods.contrastive.ContrastiveMethod`.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     training:
         Batch size, learning rates, step cap, stop: see :class:`~coterie.training.config.TrainingConfig`.
     random_state:
@@ -143,20 +145,20 @@ class DECCRL(ContrastiveMethod):
     Attributes
     ----------
     labels_, confidence_, center_distance_, cluster_centers_, history_, notes_:
-        See :class:`~coterie.methods.base.ClusteringMethod`; vectors and centres are of the latent space.
+        See :class:`~coterie.methods.base.ClusteringMethod`; vectors and centres are in the latent space.
     topics_:
         For each cluster its topics, the most common first (Table 4): see
         :class:`~coterie.types.Topic`. Only with ``variant="topics"``.
     head_labels_, kmeans_labels_, initial_labels_:
         Eq. 5 (the same as ``labels_``), k-means on the trained h, k-means before training.
     snapshots_, timings_:
-        What ``training.snapshot_every`` kept, and seconds by phase.
+        The snapshots of ``training.snapshot_every``, and seconds per phase.
 
     Differs from the paper
     ----------------------
     - Misprints: Eq. 2-3 leave the positive out (``printed_contrast``; the default is NT-Xent with 2M - 2 negatives);
-      Eq. 6, a softmax over probabilities, is nearly uniform, so a text goes to the largest o; Eq. 7's denominator
-      sums o_ik'^2 / f_k'; Eq. 13 is log(beta_k theta_i).
+      Eq. 6, a softmax over probabilities, is nearly uniform, so a text is assigned to the largest o; the denominator
+      of Eq. 7 sums o_ik'^2 / f_k'; Eq. 13 is log(beta_k theta_i).
     - Open in the paper: FC_e is linear to L = 150, started from the principal components of the frozen embeddings;
       a text is decoded by the mixture of the clusters' topics, weighted by o, which lets Eq. 15 reach the encoder;
       Eq. 15 is divided by the text's number of words; sigma is a log-variance; one hidden layer of 800.
@@ -166,8 +168,8 @@ class DECCRL(ContrastiveMethod):
       3 texts and at most half of them, without English stop words; Table 1's counts suggest hardly any limit).
     - rho from the encoder by default, centred and of unit length; word2vec is an extra. T is 5 for all data: the
       paper's 20 for Biomedical was read off labelled curves.
-    - The topic model goes on alone for ``topic_steps``: in the few hundred steps of training here a cluster's topics
-      hardly come to differ. This changes ``topics_`` and nothing else.
+    - The topic model is trained alone for another ``topic_steps``: within the few hundred steps of training here, a
+      cluster's topics hardly differ. This changes ``topics_`` and nothing else.
     - Views by word deletion, not by two masked language models; learning rate, epochs, length and batches
       (up to 400, not 200) as SCCL here.
     - Duplicate texts are used once, weighted by their count in every mean, in Eq. 7 and in document frequencies.
@@ -223,7 +225,7 @@ class DECCRL(ContrastiveMethod):
             raise SettingError(f"max_df={self.max_df!r} must be a share, at most 1")
 
     def _attach(self, start: TrainingStart) -> TrainingStart:
-        """FC_e, from the principal components of the frozen embeddings; the start moves into its space."""
+        """Add FC_e, initialised with the principal components of the embeddings; return the state in its space."""
         layer = principal_components(start.embeddings, start.counts, LATENT)
         scale = self.radius if start.encoder.settings.normalize else 1.0
         with torch.no_grad():
@@ -250,7 +252,7 @@ class DECCRL(ContrastiveMethod):
         )
         without = float(start.counts[counts.counts.sum(axis=1) == 0].sum() / start.counts.sum())
         if without:
-            self._note(f"{without:.1%} of the texts hold no word of the vocabulary and teach no topics")
+            self._note(f"{without:.1%} of the texts hold no word of the vocabulary and are not used to learn topics")
         if self.word_vectors == "encoder":
             vectors = torch.from_numpy(encoder_word_vectors(start.encoder, counts.vocabulary))
         elif self.word_vectors == "word2vec":
@@ -273,7 +275,7 @@ class DECCRL(ContrastiveMethod):
     def _train_topics(
         self, start: TrainingStart, objective: DECCRLObjective, guide: EmbeddedTopics, embeddings: Tensor
     ) -> None:
-        """The topic model alone, a few seconds more: the run is over long before topics have told themselves apart."""
+        """Train the topic model alone for some seconds: the run ends long before a cluster's topics differ."""
         if not self.topic_steps or self.history_.interrupted:
             return
         with torch.no_grad():

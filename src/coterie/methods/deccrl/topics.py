@@ -1,4 +1,4 @@
-"""The embedded topic model of DECCRL: words of a text, explained by topics that grow from cluster centres."""
+"""The embedded topic model of DECCRL: topics computed from cluster centres explain the words of a text."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from coterie.methods.networks import linear
 from coterie.training.objective import Batch, EmbedCorpus, LossTerms, Objective
 from coterie.types import Topic
 
+# Width of the hidden layer, which the paper does not give.
 HIDDEN = 800
+# Words listed per topic.
 TOP_WORDS = 4
-# Length of the topic vectors against that of the cluster centres, when topics are trained alone.
+# Length of the topic vectors relative to that of the cluster centres, when topics are trained alone.
 TOPIC_SPREAD = 2.0
 
 
 @dataclass(frozen=True)
 class WordCounts:
-    """Which words of a vocabulary each text holds, and how often: ``N x W``, padded with count 0."""
+    """The words of a vocabulary that each text holds, and how often: ``N x W``, padded with count 0."""
 
     vocabulary: tuple[str, ...]
     words: NDArray[np.int64]
@@ -35,7 +37,7 @@ class WordCounts:
     def of(
         cls, texts: Sequence[str], weights: NDArray[np.int64], *, min_df: int, max_df: float, stop_words: str | None
     ) -> WordCounts:
-        """Words that at least ``min_df`` texts and at most a share ``max_df`` of them hold."""
+        """Count the words that at least ``min_df`` texts and at most a share ``max_df`` of them hold."""
         from sklearn.feature_extraction.text import CountVectorizer
 
         counter = CountVectorizer(stop_words=stop_words)
@@ -49,8 +51,8 @@ class WordCounts:
         vocabulary = tuple(sorted(word for word, count in frequency.items() if min_df <= count <= most))
         if not vocabulary:
             raise InputError(
-                f"no word stands in at least min_df={min_df} and at most max_df={max_df:g} of the texts"
-                f"{' (stop words are left out)' if stop_words else ''}: nothing for topics to explain; "
+                f"no word occurs in at least min_df={min_df} and at most max_df={max_df:g} of the texts"
+                f"{' (stop words excluded)' if stop_words else ''}, so there is nothing to learn topics from; "
                 "lower min_df, or use variant='none'"
             )
         place = {word: i for i, word in enumerate(vocabulary)}
@@ -78,7 +80,7 @@ class EmbeddedTopics(nn.Module):
     counts:
         The words of all texts.
     vectors:
-        rho, one row a word of the vocabulary; trained along where ``learned``.
+        rho, one row per word of the vocabulary; trained too where ``learned``.
     latent:
         L, the size of a cluster centre.
     n_topics:
@@ -102,21 +104,21 @@ class EmbeddedTopics(nn.Module):
         self.mean, self.log_variance = (linear(HIDDEN, n_topics, generator) for _ in range(2))
 
     def topic_words(self, centers: Tensor) -> Tensor:
-        """beta, ``K x T x V``: the words of each topic of each cluster."""
+        """Return beta, ``K x T x V``: the word probabilities of each topic of each cluster."""
         k, t = len(centers), len(self.topic_vectors)
         pairs = torch.cat([centers[:, None].expand(-1, t, -1), self.topic_vectors[None].expand(k, -1, -1)], dim=-1)
         topics = self.generate(pairs)  # Eq. 10
         return (topics @ self.vectors.T).softmax(dim=-1)  # Eq. 11
 
     def proportions(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log-variance of the unnormalised topic proportions of texts, from their words."""
+        """Return mean and log-variance of the unnormalised topic proportions of texts, from their words."""
         bag = torch.zeros(len(rows), len(self.vectors), dtype=self.counts.dtype, device=rows.device)
         bag.scatter_add_(1, self.words[rows], self.counts[rows])
         hidden = torch.relu(self.infer(bag / bag.sum(dim=1, keepdim=True).clamp_min(1)))
         return self.mean(hidden), self.log_variance(hidden)
 
     def loss(self, assignments: Tensor, centers: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
-        """Negative ELBO a word (Eq. 15), mean over the texts that have a word of the vocabulary."""
+        """Return the negative ELBO per word (Eq. 15), a mean over the texts with a word of the vocabulary."""
         mean, log_variance = self.proportions(rows)
         noise = torch.randn_like(mean) if self.training else torch.zeros_like(mean)
         return negative_elbo(
@@ -132,14 +134,14 @@ class EmbeddedTopics(nn.Module):
 
     @torch.no_grad()
     def topics(self, centers: Tensor, labels: Tensor, weights: Tensor, n_words: int = TOP_WORDS) -> list[list[Topic]]:
-        """For each cluster its topics, the most common first."""
+        """Return the topics of each cluster, the most common first."""
         beta = self.topic_words(centers)
         proportions = torch.cat([self.proportions(rows)[0].softmax(dim=-1) for rows in _blocks(labels)])
         listed = []
-        # A text without any word of the vocabulary says nothing about topics.
-        speaks = self.counts.sum(dim=1) > 0
+        # A text without any word of the vocabulary has no topics.
+        has_words = self.counts.sum(dim=1) > 0
         for k in range(len(centers)):
-            mine = (labels == k) & speaks
+            mine = (labels == k) & has_words
             share = (
                 (proportions[mine] * weights[mine, None]).sum(dim=0) / weights[mine].sum()
                 if bool(mine.any())
@@ -168,7 +170,7 @@ def negative_elbo(
     counts: Tensor,
     weights: Tensor,
 ) -> Tensor:
-    """Eq. 15 a word, each text decoded by the mixture of its clusters' topics; mean over texts with any word."""
+    """Return Eq. 15 per word, each text decoded by the mixture of its clusters' topics; mean over texts with words."""
     theta = (mean + noise * (log_variance / 2).exp()).softmax(dim=-1)  # Eq. 14
     mixture = (assignments[:, :, None] * theta[:, None, :]).flatten(1) @ beta.flatten(
         0, 1
@@ -183,7 +185,7 @@ def negative_elbo(
 
 
 class TopicsAlone(Objective):
-    """Eq. 15 with encoder, centres and assignments at rest: the topics of clusters that no longer move."""
+    """Eq. 15 with encoder, centres and assignments fixed: topics of the final clusters."""
 
     views = ()
     trains_encoder = False
@@ -202,7 +204,7 @@ class TopicsAlone(Objective):
 
     @torch.no_grad()
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """As long as the centres at least, so that topics of one cluster differ by more than a shade."""
+        """Scale the topic vectors to the length of the centres, so that the topics of a cluster differ clearly."""
         topics = self.guide.topic_vectors
         length = TOPIC_SPREAD * self.centers.norm(dim=1).mean()
         topics.mul_(length / topics.norm(dim=1, keepdim=True).clamp_min(1e-12))
@@ -213,7 +215,7 @@ class TopicsAlone(Objective):
 
 
 class LatentReconstruction(nn.Module):
-    """The alternative of Table 3 (LSR): h squeezed through half its width and rebuilt."""
+    """The alternative of Table 3 (LSR): h is reconstructed from half of its width."""
 
     def __init__(self, latent: int, generator: torch.Generator) -> None:
         super().__init__()

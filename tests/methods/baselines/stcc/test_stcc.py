@@ -84,7 +84,7 @@ def test_the_targets_are_what_the_network_is_taught(monkeypatch: pytest.MonkeyPa
     codes = oracle.codes(seen["coordinates"], counts)
     guesses = model.words_.network.logits(model.words_.network(*_ids(model))).detach().numpy() > 0
     share = (guesses == codes).mean()
-    assert f"the network tells {share:.1%} of the 6 bits of the texts" in model.notes_
+    assert f"the network predicts {share:.1%} of the 6 bits of the texts" in model.notes_
 
 
 def _ids(model: STCC) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Iterative classification: what does not fit its cluster is given to a classifier trained on what does."""
+"""Iterative classification: a classifier trained on the inliers of all clusters reassigns the outliers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# A cluster's training part is at most so many percent of the average cluster; drawn anew each round.
-LEAST_PERCENT, MOST_PERCENT = 50, 95
-# Share of a cluster that the isolation forest takes out, and its trees.
-OUTLIERS, TREES = 0.1, 100
+# Lower limit of the percentage of the average cluster's size that a cluster's training part may have; the percentage
+# is resampled every round, as in the authors' scripts.
+LEAST_PERCENT = 50
+# Upper limit of the same.
+MOST_PERCENT = 95
+# Share of a cluster that the isolation forest removes, as in the authors' scripts.
+OUTLIERS = 0.1
+# Trees of the isolation forest, as in the authors' scripts.
+TREES = 100
+# Rounds at most, as in the authors' scripts.
 MAX_ROUNDS = 50
-# Sizes have settled when all their changes in a round add up to no more than this share of the rows. Drawing the
-# training part anew went on moving 3 to 5 % of them where clusters overlap (twentynews_subject).
-SETTLED = 0.05
+# Sizes have converged when their changes in a round add up to at most this share of the rows. Where clusters overlap
+# (twentynews_subject), resampling the training part keeps moving 3 to 5 % of the rows.
+CONVERGED = 0.05
 
 
 @dataclass(frozen=True)
 class Reclassified:
-    """A partition after some rounds, and whether its cluster sizes had settled by then."""
+    """A partition after some rounds, and whether its cluster sizes converged."""
 
     labels: NDArray[np.int64]
     rounds: int
@@ -38,9 +44,9 @@ def iterative_classification(
 ) -> Reclassified:
     """Improve the partition ``labels`` of ``features`` (Rakib et al., 2020).
 
-    A round removes the outliers of each cluster, thins large clusters out to a common size, trains a multinomial
-    logistic classifier on what is left, and gives what was removed the cluster the classifier says. The training part
-    keeps its labels, so no cluster ever becomes empty. ``counts`` are weights: in sizes, forest and classifier.
+    A round removes the outliers of each cluster, reduces large clusters to a common size, trains a multinomial logistic
+    classifier on the remaining rows, and assigns the removed rows by it. The training part keeps its labels, so no
+    cluster becomes empty. ``counts`` are weights: in sizes, forest and classifier.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -57,7 +63,7 @@ def iterative_classification(
         labels = labels.copy()
         labels[~kept] = classifier.predict(features[~kept])
         before, sizes = sizes, np.bincount(labels, counts, minlength=n_clusters)
-        if np.abs(sizes - before).sum() <= SETTLED * counts.sum():
+        if np.abs(sizes - before).sum() <= CONVERGED * counts.sum():
             return Reclassified(labels, done, converged=True)
     return Reclassified(labels, max_rounds, converged=False)
 
@@ -69,23 +75,23 @@ def training_part(
     most: float,
     generator: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Which rows the classifier learns from: of each cluster the inliers, up to a weight of ``most`` drawn at random.
+    """Return the rows that the classifier learns: the inliers of each cluster, sampled down to a weight of ``most``.
 
-    Of every cluster at least one row stays.
+    At least one row of every cluster is among them.
     """
     kept = np.zeros(len(labels), dtype=bool)
     for cluster in np.unique(labels):
         members = np.flatnonzero(labels == cluster)
         inliers = members[_fits(features[members], counts[members], int(generator.integers(2**31)))]
-        drawn = generator.permutation(inliers)
-        fits = np.cumsum(counts[drawn]) <= most
+        shuffled = generator.permutation(inliers)
+        fits = np.cumsum(counts[shuffled]) <= most
         fits[0] = True
-        kept[drawn if counts[inliers].sum() <= most else drawn[fits]] = True
+        kept[shuffled if counts[inliers].sum() <= most else shuffled[fits]] = True
     return kept
 
 
 def _fits(rows: NDArray[Any], counts: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
-    """The rows of a cluster that an isolation forest does not call outliers; never none."""
+    """Return which rows of a cluster are no outliers by an isolation forest; at least one is not."""
     from sklearn.ensemble import IsolationForest
 
     forest = IsolationForest(n_estimators=TREES, contamination=OUTLIERS, bootstrap=True, random_state=seed)

@@ -1,4 +1,4 @@
-"""HAC-SD: linkage on the similarities that stand out alone, then iterative classification."""
+"""HAC-SD: linkage on the most significant similarities alone, then iterative classification."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from coterie.text.corpus import Corpus
 class HACSD(FrozenVectorsMethod):
     """Hierarchical clustering of sparsified similarities, improved by iterative classification.
 
-    Of the N x N cosine similarities those that stand out most in their rows (standard deviations above the row's mean)
-    stay, N^2 / K in all, and the others become 0; a linkage of ``1 - similarity`` is cut at K. Then, round by round: an
-    isolation forest takes the outliers (a tenth) out of each cluster, what is left of large clusters is thinned out to
-    P percent of the average cluster (P drawn anew between 50 and 95), a multinomial logistic classifier learns the rest
-    and says where the removed texts belong. This goes on until the cluster sizes settle.
+    Of the N x N cosine similarities the N^2 / K highest, in standard deviations above their row's mean, are kept and
+    the others become 0; a linkage of ``1 - similarity`` is cut at K. Then, in every round, an isolation forest removes
+    the outliers (a tenth) of each cluster, large clusters are reduced to P percent of the average cluster (P resampled
+    between 50 and 95), and a multinomial logistic classifier learns the remaining texts and assigns the removed ones.
+    The rounds end when the cluster sizes converge.
 
     Parameters
     ----------
     n_clusters:
         How many clusters to make.
     iterative_classification:
-        ``False`` stops after the linkage.
+        ``False`` ends with the linkage.
     linkage:
         ``"average"`` or ``"ward"``. On similarities this sparse, average linkage tends to clusters of very different
-        sizes, which no classifier mends; Ward's less so.
+        sizes, which no classifier corrects; Ward's less so.
     max_rounds:
-        Rounds of classification at most. A round trains a forest for each cluster: with very many clusters it is slow.
+        Rounds of classification, at most. A round trains a forest per cluster, which is slow with very many clusters.
     encoder, pooling, normalize, max_length, device:
-        Which encoder and how: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
+        The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
     random_state:
         Seed; the same seed gives the same clusters.
 
-    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then wants vectors too. All pairs
-    are held: more than 25,000 texts need ``fit(..., sample=20000)``. Repeated texts count as often as they occur.
+    ``fit(texts, embeddings=vectors)`` clusters given vectors instead; ``predict`` then needs vectors too. All pairs
+    are stored: more than 25,000 texts need ``fit(..., sample=20000)``. Repeated texts count as often as they occur.
 
     Differs from the paper
     ----------------------
@@ -55,10 +55,10 @@ class HACSD(FrozenVectorsMethod):
     - Vectors are the encoder's everywhere; the authors average word vectors for the similarities and give TF-IDF to
       forest and classifier.
     - Ours: N^2 / K counts the entries after both halves of the matrix were made alike; similarities below 0 are never
-      kept, and no fewer pairs are than the tree will merge; ties with the last pair stay. Sizes have settled when
-      their changes in a round add up to at most 5 % of the rows. The surplus of a large cluster is drawn at random.
-    - ``predict`` goes by the nearest mean of a cluster, as after any linkage, and not by the last classifier, which
-      knows only part of the texts; ``predict_agreement_`` says how often that differs from ``labels_``.
+      kept, and no fewer pairs are than the tree will merge; ties with the last pair stay. Sizes have converged when
+      their changes in a round add up to at most 5 % of the rows. The surplus of a large cluster is chosen at random.
+    - ``predict`` assigns to the nearest cluster mean, as after any linkage, and not by the last classifier, which
+      learned only part of the texts; ``predict_agreement_`` is the share of rows on which it agrees with ``labels_``.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class HACSD(FrozenVectorsMethod):
         if self.iterative_classification:
             better = iterative_classification(features, labels, k, counts, seed=self.seed_, max_rounds=self.max_rounds)
             moved = counts[better.labels != labels].sum() / counts.sum()
-            state = "the cluster sizes had settled" if better.converged else "the cluster sizes had not settled"
+            state = "the cluster sizes converged" if better.converged else "the cluster sizes did not converge"
             rounds = f"{better.rounds} round{'s' if better.rounds > 1 else ''}"
             self._note(f"iterative classification moved {moved:.1%} of the rows in {rounds}; {state}")
             labels = better.labels

@@ -1,4 +1,4 @@
-"""Linkage on sparsified cosine similarities, of which only those that stand out in their rows count (HAC-SD)."""
+"""Linkage on sparsified cosine similarities: only those that are high for their rows count (HAC-SD)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.errors import SettingError
 
 # Rows whose similarities are computed at a time: 25,000 columns of float32 are then 50 MB.
 BLOCK = 512
-# Variances of float32 similarities below this are rounding.
+# Variances of float32 similarities below this are rounding errors.
 TINY = 1e-10
 
 
@@ -40,19 +40,19 @@ def sparse_similarity_labels(
 def sparse_distances(features: Any, n_clusters: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """``1 - similarity`` of all pairs of rows, as scipy's condensed vector; dropped similarities are 0.
 
-    How far a similarity stands out is counted in standard deviations above the mean of its row: in the row of a text
-    that is a little like everything, a high value says less. A pair goes by the row in which it stands out more. Of the
-    N x N entries N^2 / K stay. The diagonal is among them, which leaves N (N / K - 1) / 2 pairs: as many as there are
-    inside K clusters of equal size. Pairs that tie with the last one stay too, so the order of the rows decides
-    nothing. Similarities below 0 count as 0: they would be farther than pairs that were dropped.
+    Similarities are compared in standard deviations above the mean of their row, since a high value means less for a
+    text that is similar to many others; a pair has the higher of its two rows' scores. N^2 / K of the N x N entries are
+    kept. The diagonal is among them, which leaves N (N / K - 1) / 2 pairs: as many as there are inside K clusters of
+    equal size. Pairs that tie with the last one are kept too, so that the result does not depend on the order of the
+    rows. Similarities below 0 count as 0: they would be farther than dropped pairs.
     """
     dense = np.asarray(features.todense()) if issparse(features) else np.asarray(features)
     rows = unit_rows(dense.astype(np.float32))
     similarities = _pair_similarities(rows, counts)
-    standing = _standing_out(similarities, *_row_moments(rows, counts), counts)
-    similarities[standing < _threshold(standing, int(counts.sum()), n_clusters)] = 0
-    del standing
-    # float64 is what scipy works in; it would make the copy itself and keep both.
+    scores = _significance(similarities, *_row_moments(rows, counts), counts)
+    similarities[scores < _threshold(scores, int(counts.sum()), n_clusters)] = 0
+    del scores
+    # scipy works in float64; it would make this copy itself and keep both.
     distances = similarities.astype(np.float64)
     del similarities
     np.maximum(distances, 0, out=distances)
@@ -62,7 +62,7 @@ def sparse_distances(features: Any, n_clusters: int, counts: NDArray[np.int64]) 
 def _row_moments(
     rows: NDArray[np.float32], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and standard deviation of each row's similarities to the other rows, copies included."""
+    """Return mean and standard deviation of each row's similarities to the other rows, copies included."""
     others = int(counts.sum()) - 1
     means, deviations = np.zeros(len(rows)), np.ones(len(rows))
     for begin in range(0, len(rows), BLOCK):
@@ -74,18 +74,18 @@ def _row_moments(
         mean = (block * weights).sum(axis=1) / others
         variance = (np.square(block - mean[:, None]) * weights).sum(axis=1) / others
         means[begin : begin + len(block)] = mean
-        # A row that is equally like all others: nothing in it stands out.
+        # A row with the same similarity to all others has no high ones.
         deviations[begin : begin + len(block)] = np.sqrt(np.where(variance > TINY, variance, 1))
     return means.astype(np.float32), deviations.astype(np.float32)
 
 
-def _standing_out(
+def _significance(
     similarities: NDArray[np.float32],
     means: NDArray[np.float32],
     deviations: NDArray[np.float32],
     counts: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """Deviations above the mean of the row in which a pair stands out more, for all pairs."""
+    """Return the score of all pairs: deviations above the row's mean, the higher of both rows."""
     means, deviations = np.repeat(means, counts), np.repeat(deviations, counts)
     result = np.empty_like(similarities)
     end = 0
@@ -98,7 +98,7 @@ def _standing_out(
 
 
 def _pair_similarities(rows: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Cosine similarities of all pairs of repeated unit rows, condensed; copies have similarity 1 exactly."""
+    """Return cosine similarities of all pairs of repeated unit rows, condensed; copies have exactly 1."""
     total = int(counts.sum())
     result = np.empty(total * (total - 1) // 2, dtype=np.float32)
     end = 0
@@ -116,11 +116,13 @@ def _pair_similarities(rows: NDArray[np.float32], counts: NDArray[np.int64]) -> 
     return result
 
 
-def _threshold(standing: NDArray[np.float32], n_rows: int, n_clusters: int) -> float:
-    """How far the last pair that stays stands out; at least as many stay as the tree will merge, else chance would
-    choose among pairs at distance 1."""
+def _threshold(scores: NDArray[np.float32], n_rows: int, n_clusters: int) -> float:
+    """Return the score of the last pair that is kept.
+
+    At least as many pairs are kept as the tree merges; otherwise chance would choose among pairs at distance 1.
+    """
     n_pairs = max(int((n_rows**2 / n_clusters - n_rows) / 2), n_rows - n_clusters)
     if n_pairs == 0:
         return np.inf
-    place = len(standing) - n_pairs
-    return float(np.partition(standing, place)[place])
+    place = len(scores) - n_pairs
+    return float(np.partition(scores, place)[place])

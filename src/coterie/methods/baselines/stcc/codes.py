@@ -1,4 +1,4 @@
-"""Binary codes of texts from a reduction of their word counts: what a network can be taught without labels."""
+"""Binary codes of texts from reduced word counts: targets for a network without labels."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 
 from coterie.encoders.tokenization import TokenArrays
 
-# Fewer texts than this are decomposed densely.
+# Texts below which a dense eigendecomposition is used, which is fast for so few.
 FEW_TEXTS = 500
 
 
 def word_counts(tokens: TokenArrays, n_words: int) -> Any:
-    """A sparse row for each text: how often each word stands in it."""
+    """Return how often each word occurs in each text, one sparse row per text."""
     from scipy import sparse
 
     borders = np.concatenate([tokens.starts, [len(tokens.ids)]])
-    # A copy: adding up sorts the words of a text in place.
+    # A copy, since sum_duplicates sorts the words of a text in place.
     table = sparse.csr_matrix((np.ones(len(tokens.ids)), tokens.ids.copy(), borders), (len(tokens), n_words))
     table.sum_duplicates()
     return table
 
 
 def tf_idf(tokens: TokenArrays, n_words: int, counts: NDArray[np.int64]) -> Any:
-    """A sparse row of unit length for each text; ``counts`` is how often each occurs."""
+    """Return TF-IDF rows of unit length, one sparse row per text; ``counts``: how often each text occurs."""
     from scipy import sparse
     from sklearn.preprocessing import normalize
 
@@ -35,10 +35,10 @@ def tf_idf(tokens: TokenArrays, n_words: int, counts: NDArray[np.int64]) -> Any:
 
 
 def laplacian_eigenmaps(rows: Any, dimension: int, neighbours: int, seed: int) -> NDArray[np.float64]:
-    """Coordinates in which near rows stay near (Belkin and Niyogi, 2001): the smallest solutions of L y = e D y.
+    """Return coordinates that preserve neighbourhoods (Belkin and Niyogi, 2001): the smallest solutions of L y = e D y.
 
-    Neighbours are the nearest by distance, each pair weighted by a heat kernel ``exp(-d^2 / 2)``. The first solution is
-    constant and left out.
+    Each row is connected to its nearest rows, weighted by a heat kernel ``exp(-d^2 / 2)``. The first solution is
+    constant and omitted.
     """
     from scipy import sparse
     from sklearn.neighbors import kneighbors_graph
@@ -56,7 +56,7 @@ def laplacian_eigenmaps(rows: Any, dimension: int, neighbours: int, seed: int) -
 
 
 def latent_semantics(rows: Any, dimension: int, counts: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
-    """Coordinates along the first right singular vectors of the rows, each taken as often as it occurs."""
+    """Return coordinates along the first right singular vectors of the rows, weighted by ``counts``."""
     from scipy import sparse
 
     weighted = sparse.diags(np.sqrt(counts)) @ rows
@@ -67,14 +67,14 @@ def latent_semantics(rows: Any, dimension: int, counts: NDArray[np.int64], seed:
 
 
 def mean_vectors(tokens: TokenArrays, table: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The mean of the word vectors of each text, of unit length; zeros for a text without words."""
+    """Return the mean word vector of each text, of unit length; zeros for a text without words."""
     from sklearn.preprocessing import normalize
 
     return np.asarray(normalize(word_counts(tokens, len(table)) @ table.astype(np.float64)))
 
 
 def binary_codes(coordinates: NDArray[np.floating[Any]], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """1 where a coordinate is above its median over the texts, each taken as often as it occurs."""
+    """Return 1 where a coordinate is above its median over the texts, weighted by ``counts``, else 0."""
     codes = np.zeros(coordinates.shape, dtype=np.float32)
     for j, column in enumerate(coordinates.T):
         order = np.argsort(column, kind="stable")
@@ -85,7 +85,7 @@ def binary_codes(coordinates: NDArray[np.floating[Any]], counts: NDArray[np.int6
 
 
 def _largest(matrix: Any, how_many: int, seed: int) -> NDArray[np.float64]:
-    """Eigenvectors of the largest eigenvalues of a symmetric matrix, that of the largest first."""
+    """Return the eigenvectors of the largest eigenvalues of a symmetric matrix, in falling order."""
     from scipy.sparse.linalg import eigsh
 
     n = matrix.shape[0]

@@ -12,8 +12,13 @@ from torch import Tensor, nn
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.word_vector_file import WordVectorVocabulary
 
-# Feature maps of the two layers, words a kernel sees, and how many values of a map remain in the end.
-MAPS, KERNEL, TOP = (12, 8), 3, 5
+# Feature maps of the two layers, as in the authors' code.
+MAPS = (12, 8)
+# Words per kernel, as in the authors' code.
+KERNEL = 3
+# Values per map that remain in the end, as in the authors' code.
+TOP = 5
+# Texts that go through the network at a time: bounds the memory of its maps.
 TEXTS_AT_A_TIME = 256
 
 
@@ -53,7 +58,7 @@ class DynamicConvolution(nn.Module):
         return self.words.shape[1] // 4 * MAPS[1] * TOP
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors of texts from the rows of their words, padded at will; zeros for a text without words."""
+        """Return vectors of texts from the rows of their words, with any padding; zeros for a text without words."""
         width = self.words.shape[1]
         inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
         words = self.words[torch.where(inside, ids, len(self.words) - 1)] * inside[:, :, None]
@@ -68,20 +73,20 @@ class DynamicConvolution(nn.Module):
         return second * (lengths > 0)[:, None]
 
     def logits(self, vectors: Tensor) -> Tensor:
-        """One number for each bit."""
+        """Return one logit per bit."""
         return vectors @ self.bits.T
 
 
 def fold(maps: Tensor, rows: int) -> Tensor:
-    """Add each dimension of the first half to its partner in the second; ``rows`` times maps channels, rows outer."""
+    """Add each dimension of the first half to its counterpart in the second; channels are ``rows x maps``."""
     halves = maps.unflatten(1, (2, rows // 2, -1))
     return (halves[:, 0] + halves[:, 1]).flatten(1, 2)
 
 
 def k_max(maps: Tensor, lengths: Tensor, kept: Tensor, most: int) -> Tensor:
-    """The ``kept[i]`` largest values of every channel of text ``i`` in the order they stand, then zeros up to ``most``.
+    """Return the ``kept[i]`` largest values per channel of text ``i`` in their order, padded with zeros to ``most``.
 
-    Only the first ``lengths[i]`` places belong to the text; where these are fewer, there are more zeros.
+    Only the first ``lengths[i]`` positions belong to the text; where these are fewer, there are more zeros.
     """
     width = maps.shape[2]
     outside = torch.arange(width, device=maps.device) >= lengths[:, None]
@@ -89,14 +94,14 @@ def k_max(maps: Tensor, lengths: Tensor, kept: Tensor, most: int) -> Tensor:
     places = hidden.topk(min(most, width), dim=2).indices
     ranks = torch.arange(places.shape[2], device=maps.device)
     dropped = ranks >= torch.minimum(kept, lengths)[:, None]
-    # What is dropped goes to a place behind the last, where a zero stands.
+    # Dropped values get the position behind the last, which holds a zero.
     places = places.masked_fill(dropped[:, None], width).sort(dim=2).values
     places = nn.functional.pad(places, (0, most - places.shape[2]), value=width)
     return nn.functional.pad(maps, (0, 1)).gather(2, places)
 
 
 def padded(tokens: TokenArrays, rows: NDArray[np.int64], width: int) -> tuple[Tensor, Tensor]:
-    """Ids and lengths of some texts, cut or filled up to ``width`` words."""
+    """Return ids and lengths of some texts, cut or padded to ``width`` words."""
     lengths = np.minimum(tokens.lengths[rows], width)
     inside = np.arange(width) < lengths[:, None]
     places = tokens.starts[rows, None] + np.arange(width)
@@ -106,14 +111,14 @@ def padded(tokens: TokenArrays, rows: NDArray[np.int64], width: int) -> tuple[Te
 
 
 class ConvolvedWords:
-    """Texts as vectors of the network; words that it does not know are left out.
+    """Encodes texts by the network; unknown words are ignored.
 
     Parameters
     ----------
     words:
         The words, one for each row of the network's table but the last.
     max_length:
-        So many words of a text are read.
+        Words after which a text is cut.
     """
 
     def __init__(self, words: WordVectorVocabulary, network: DynamicConvolution, max_length: int) -> None:
@@ -123,9 +128,9 @@ class ConvolvedWords:
 
     @torch.no_grad()
     def encode(self, texts: Sequence[str], at_a_time: int = TEXTS_AT_A_TIME) -> tuple[NDArray[np.float32], int]:
-        """A row for each text, zeros for one without a known word, and how many texts were cut.
+        """Return one row per text, zeros without a known word, and how many texts were cut.
 
-        All texts are padded to one length, and all batches to one size: a text's company leaves no trace in its vector.
+        All texts are padded to one length and all batches to one size, so that a vector does not depend on its batch.
         """
         tokens, device = self.words.tokenize(texts), self.network.words.device
         vectors = np.zeros((len(texts), self.network.dimension), dtype=np.float32)

@@ -28,7 +28,7 @@ TARGETS = ("le", "lsa", "average")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class STCC(ClusteringMethod):
-    """STCC, also called STC² (Xu et al., 2017): clusters of what a self-taught convolutional network sees in texts.
+    """STCC, also called STC² (Xu et al., 2017): clusters of the features of a self-taught convolutional network.
 
     Word counts are reduced to a few dimensions, each of which becomes a bit: above or below its median. A convolutional
     network over word vectors learns to predict the bits of each text; the result is k-means on its last hidden layer.
@@ -39,20 +39,20 @@ class STCC(ClusteringMethod):
         How many clusters to make.
     target:
         Where the bits come from: ``"le"``, Laplacian eigenmaps of TF-IDF neighbours; ``"lsa"``, latent semantic
-        analysis of TF-IDF; ``"average"``, the mean of a text's word vectors (a bit a dimension).
+        analysis of TF-IDF; ``"average"``, the mean of a text's word vectors (one bit per dimension).
     n_bits:
-        How many bits a text has, for the first two.
+        Bits per text, for the first two.
     neighbours:
-        How many neighbours a text has, for Laplacian eigenmaps.
+        Neighbours per text, for Laplacian eigenmaps.
     vectors:
         A file of word vectors as word2vec and GloVe write them as text: a word and its numbers on every line. ``None``
         trains word2vec on the texts (needs the extra ``coterie[word2vec]``).
     word_dimension:
-        Length of the word vectors that are trained.
+        Length of the trained word vectors.
     epochs, batch_size, learning_rate:
-        How long and how fast the network learns, by AdaGrad.
+        Epochs, texts per step and rate of AdaGrad, which trains the network.
     max_length:
-        So many words of a text are read.
+        Words after which a text is cut.
     device:
         Where the network is trained and k-means runs: ``"auto"``, ``"cuda"``, ``"cpu"``.
     random_state:
@@ -60,15 +60,17 @@ class STCC(ClusteringMethod):
 
     Differs from the paper
     ----------------------
-    - Word vectors are trained on the texts alone, the paper's on a large corpus of the same kind. It makes much of the
-      difference: of 1,500 StackOverflow titles 24 % are placed rightly with vectors of their own, 44 % with vectors of
-      all 20,000. ``vectors`` takes such. Words without a vector are left out; the authors' code draws one.
-    - Word vectors are scaled to mean 0 and variance 1 in every dimension: vectors of few texts point much the same way.
+    - Word vectors are trained on the texts alone, the paper's on a large corpus of the same kind, which explains much
+      of the difference: of 1,500 StackOverflow titles 24 % are assigned correctly with vectors of their own, 44 % with
+      vectors of all 20,000. ``vectors`` takes such a file. Words without a vector are ignored; the authors' code gives
+      them a random one.
+    - Word vectors are scaled to mean 0 and variance 1 in every dimension: vectors trained on few texts have similar
+      directions.
     - One number of bits and epochs for all data; the authors' code has 20, 70 or 30 bits and 15, 10 or 15 epochs by the
       data set. Locality preserving indexing, the fourth of their targets, is not here.
     - The rest is the authors' code: 48 dimensions, 15 neighbours with a heat kernel, 12 and 8 maps, kernels of 3 words,
-      the 5 largest values, dropout of a half, batches of 200, a rate of 0.01. There AdaGrad forgets its sums every
-      epoch and weights decay a little; here not.
+      the 5 largest values, dropout of a half, batches of 200, a rate of 0.01. There AdaGrad resets its sums every
+      epoch and weights decay slightly; not here.
     - Duplicate texts are used once, weighted by their count in the medians and in the loss; they are one neighbour.
 
     Examples
@@ -156,7 +158,7 @@ class STCC(ClusteringMethod):
         )
 
     def _codes(self, tokens: TokenArrays, table: NDArray[np.float32], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The bits that the network is to predict."""
+        """Return the bits that the network learns to predict."""
         from coterie.methods.baselines.stcc.codes import (
             binary_codes,
             laplacian_eigenmaps,
@@ -180,7 +182,7 @@ class STCC(ClusteringMethod):
         with torch.no_grad():
             network = self.words_.network
             guesses = network.logits(torch.from_numpy(features).to(network.words.device)).cpu().numpy() > 0
-        self._note(f"the network tells {(guesses == codes).mean():.1%} of the {codes.shape[1]} bits of the texts")
+        self._note(f"the network predicts {(guesses == codes).mean():.1%} of the {codes.shape[1]} bits of the texts")
         if n_blank:
             self._note(f"{n_blank:,} distinct texts hold none of the {len(self.words_.words.words):,} words known")
         if truncated:
@@ -218,7 +220,7 @@ class STCC(ClusteringMethod):
 
 
 def standardised(table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Every dimension with mean 0 and variance 1 over the words; one that is the same for all words becomes 0."""
+    """Return vectors with mean 0 and variance 1 over the words per dimension; a constant dimension becomes 0."""
     wide = table.astype(np.float64)
     spread = wide.std(axis=0)
     return np.asarray((wide - wide.mean(axis=0)) / np.where(spread > 0, spread, 1), dtype=np.float32)

@@ -14,6 +14,7 @@ from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
 
+# Share of the last hidden layer that is dropped at every step, as in the authors' code.
 DROPOUT = 0.5
 
 
@@ -29,9 +30,9 @@ def learn_codes(
     max_length: int,
     seed: int,
 ) -> History:
-    """Train ``network`` in place where it lies, with AdaGrad and half of the last hidden layer dropped at every step.
+    """Train ``network`` in place with AdaGrad, with dropout of half of the last hidden layer.
 
-    ``counts`` is how often each text occurs; ``max_length`` how many of its words are read.
+    ``counts``: how often each text occurs; ``max_length``: words after which a text is cut.
     """
     device = network.words.device
     targets = torch.from_numpy(codes).to(device)
@@ -54,7 +55,7 @@ def learn_codes(
 
 
 def code_loss(logits: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
-    """Mean over texts of the negative log-likelihood of all bits, each bit a logistic regression (STCC).
+    """Return the mean over texts of the negative log-likelihood of all bits, each bit a logistic regression (STCC).
 
     ``weights`` is how often each text occurs.
     """
