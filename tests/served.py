@@ -14,8 +14,8 @@ from typing import Any, Self
 import uvicorn
 
 from coterie.app.server import create_app
+from coterie.app.serving import listen
 from coterie.app.session import ExplorerSession
-from coterie.cli.explore import listen
 
 
 class Served:

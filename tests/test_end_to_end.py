@@ -11,7 +11,7 @@ import pytest
 
 import coterie
 from coterie import SCCL, FrozenEncoder, TfIdf, TrainingConfig, describe_clusters, load_dataset
-from coterie.cli.demo import DEMO_CLUSTERS
+from coterie.api.demo import DEMO_CLUSTERS
 from coterie.datasets.loading import find_dataset
 from coterie.encoders.weights import PACKAGED_MODEL_MODULE, find_weights
 from coterie.metrics.external import accuracy

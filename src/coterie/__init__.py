@@ -14,6 +14,8 @@ from coterie.version import __version__
 # Where each public name is defined: the methods as the registry lists them, then everything else. Type checkers read
 # __init__.pyi instead, which tools/public_names.py writes from this table.
 _PUBLIC = {info.class_name: info.module for info in METHODS} | {
+    "fit": "coterie.api.fit",
+    "Run": "coterie.api.run",
     "TrainingConfig": "coterie.training.config",
     "Corpus": "coterie.text.corpus",
     "read_corpus": "coterie.text.reading",

@@ -1,5 +1,7 @@
 # Written by tools/public_names.py from the registry of methods; do not edit.
 
+from coterie.api.fit import fit as fit
+from coterie.api.run import Run as Run
 from coterie.datasets.loading import load_dataset as load_dataset
 from coterie.describe.clusters import describe_clusters as describe_clusters
 from coterie.errors import CoterieError as CoterieError

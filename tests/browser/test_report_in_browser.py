@@ -12,7 +12,8 @@ import pytest
 from chromium import Page, chromium
 from made_run import NASTY
 
-from coterie.cli.report import labels_of, write_report
+from coterie.api.reporting import write_report
+from coterie.cli.report import labels_of
 from coterie.report.html.content import pack
 from coterie.report.html.rendering import script_json
 from coterie.runs.saved_run import SavedRun
@@ -162,7 +163,7 @@ def test_a_hundred_thousand_points_stay_smooth(page: Page, run_folder: Path, tmp
 def labelled(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of the same run with its labels."""
     path = tmp_path_factory.mktemp("labelled") / "report.html"
-    labels = labels_of(run_folder / "assignments.csv", run_folder.parent / "texts.csv", "label", None)
+    labels = labels_of(run_folder, run_folder.parent / "texts.csv", "label", None)
     write_report(SavedRun.open(run_folder, device="cpu"), path, labels, kind="pca")
     return path
 

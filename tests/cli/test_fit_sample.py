@@ -13,7 +13,7 @@ from conftest import topic_texts
 
 from coterie import Corpus
 from coterie.metrics.external.run_evaluation import read_snapshots
-from coterie.runs import folder as run_folder
+from coterie.runs import assignments_file
 from coterie.runs.assignments_file import AssignmentWriter
 
 TEXTS = topic_texts(60)[0]
@@ -78,9 +78,9 @@ def test_pieces_of_the_file_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None
     corpus = Corpus(texts, tuple(f"i,{i}" for i in range(n)), {"k": (None, 1.5, *texts[2:])}, "text", "id")
 
     def written(at_a_time: int) -> str:
-        monkeypatch.setattr(run_folder, "WRITTEN_AT_A_TIME", at_a_time)
+        monkeypatch.setattr(assignments_file, "WRITTEN_AT_A_TIME", at_a_time)
         stream = io.StringIO(newline="")
-        writer = AssignmentWriter(stream, corpus)
+        writer = AssignmentWriter(stream)
         writer.write(corpus, np.arange(n), np.linspace(0, 1, n))
         writer.write(corpus, np.arange(n), np.linspace(0, 1, n))
         return stream.getvalue()

@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, tiny_encoder: Path) -> dict[s
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a few thousand rows are then several pieces."""
-    monkeypatch.setattr("coterie.cli.predict.CHUNK_ROWS", CHUNK)
+    monkeypatch.setattr("coterie.runs.prediction.CHUNK_ROWS", CHUNK)
 
 
 @pytest.fixture

@@ -53,9 +53,9 @@ class TextFilter:
 class ExplorerSession:
     """A saved run, opened. The model is loaded when the first text has to be embedded."""
 
-    def __init__(self, folder: Path, *, device: str = "auto") -> None:
-        self.run = SavedRun.open(folder, device=device)
-        self.about, self.device = self.run.about, device
+    def __init__(self, run: Path | SavedRun, *, device: str = "auto") -> None:
+        self.run = run if isinstance(run, SavedRun) else SavedRun.open(run, device=device)
+        self.about, self.device = self.run.about, self.run.device
         file = self.run.assignments_file
         if file.holds_texts:
             self.columns = file.columns()

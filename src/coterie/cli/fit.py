@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,11 +24,7 @@ from coterie.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from coterie.methods.base import ClusteringMethod
-    from coterie.methods.cost_estimate import Estimate
-    from coterie.runs.saved_run import SavedRun
-    from coterie.selection import ChosenK
-    from coterie.text.corpus import Corpus
+    from coterie.api.run import Run
 
 
 def fit(
@@ -95,200 +89,81 @@ def fit(
     early and keeps the model so far. With `-k auto`, **k.svg** shows why that many (it needs `coterie[plot]`); take the
     number as a first guess.
     """
-    from coterie.cli.choose import asked_clusters, choose_for
+    import coterie
     from coterie.cli.settings import Config, parse_settings, read_config
-    from coterie.errors import SettingError
-    from coterie.methods.building import build_method
-    from coterie.methods.registry import DEFAULT_METHOD, find_method
     from coterie.runs.folder import check_free_for_run
     from coterie.selection.k_grid import parse_range
-    from coterie.text.reading import read_corpus
 
     check_free_for_run(output, overwrite)
     given = Config() if config is None else read_config(config)
-    method = method or given.method or DEFAULT_METHOD
-    asked = asked_clusters(clusters, given.clusters, k_range)
-    seed = (given.seed or 0) if seed is None else seed
-    sample = given.sample if sample is None else sample
-    from_range = None if k_range is None else parse_range(k_range)
-    info = find_method(method)
-    settings = {**given.settings, **parse_settings(set_ or [])}
-    # The file is looked at before anything heavy is loaded: a wrong column should not cost seconds.
+    n_clusters = asked_clusters(clusters, given.clusters)
     began = time.perf_counter()
-    counted_by = listed(by or [])
-    kept = columns_to_keep(keep or [])
-    kept = kept if isinstance(kept, str) else (*kept, *counted_by)
-    corpus = read_corpus(input, text_column=text_column, id_column=id_column, keep_columns=kept)
-    for name in counted_by:
-        if name not in corpus.columns:  # with --keep all, the column of the texts or of the ids
-            raise SettingError(f"--by {name}: this column is read as texts or ids; name it under --keep to count by it")
-    reading = time.perf_counter() - began
-    if encoder is not None:
-        settings["encoder"] = encoder
-    if snapshots:
-        if not info.trains_encoder:
-            raise SettingError(f"--snapshots needs a method that trains; {method} does not")
-        settings["training.snapshot_every"] = snapshots
-    # Wrong settings are told before the number is chosen, which may take a minute.
-    model = build_method(
-        method, 2 if asked is None else asked, seed, settings, {"device": device, "training.progress": not quiet}
-    )
-    seconds, choice = {"reading": reading}, None
-    if asked is None:
-        began = time.perf_counter()
-        choice = choose_for(model, corpus, from_range, seed, device, quiet)
-        model.set_params(n_clusters=choice.k)
-        seconds["choosing"] = time.perf_counter() - began
-    run(
-        model,
-        method,
-        corpus,
-        str(input),
-        output,
-        quiet,
-        sample=sample,
-        seconds=seconds,
-        report=report,
-        with_texts=not no_text,
-        by=counted_by,
-        choice=choice,
+    run = coterie.fit(
+        input,
+        n_clusters,
+        method or given.method,
+        output=output,
+        text_column=text_column,
+        id_column=id_column,
+        keep=columns_to_keep(keep or []),
+        by=listed(by or []),
+        seed=(given.seed or 0) if seed is None else seed,
+        sample=given.sample if sample is None else sample,
+        k_range=None if k_range is None else parse_range(k_range),
+        encoder=encoder,
+        device=device,
+        settings={**given.settings, **parse_settings(set_ or [])},
+        snapshots=snapshots,
         min_confidence=min_confidence,
+        with_texts=not no_text,
+        report=report,
+        overwrite=overwrite,
+        progress=None if quiet else print_progress,
     )
+    if not quiet:
+        print_run(run, time.perf_counter() - began, report=report)
 
 
-def run(
-    model: ClusteringMethod,
-    method: str,
-    corpus: Corpus,
-    source: str,
-    output: Path,
-    quiet: bool,
-    *,
-    sample: int | None = None,
-    seconds: Mapping[str, float] | None = None,
-    report: bool = True,
-    with_texts: bool = True,
-    by: Sequence[str] = (),
-    choice: ChosenK | None = None,
-    min_confidence: float = 0.0,
-) -> SavedRun:
-    """Fit, write the run folder and its report, and show what came out; ``seconds`` is what earlier phases took."""
-    from coterie.cli.choose import draw_choice
-    from coterie.cli.report import REPORT_FILE, add_report
+def asked_clusters(given: str | None, in_config: int | None) -> int | str:
+    """Return how many clusters were asked for: a number or ``auto``."""
+    from coterie.api.fit import AUTO
+
+    asked: Any = in_config if given is None else given
+    if asked is None:
+        raise typer.BadParameter("how many clusters to make? (auto: chosen for you)", param_hint="--clusters / -k")
+    if str(asked).strip().lower() == AUTO:
+        return AUTO
+    try:
+        return int(asked)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{asked!r} is neither a whole number nor 'auto'", param_hint="--clusters / -k"
+        ) from None
+
+
+def print_progress(sentence: str) -> None:
+    """Print what a fit is doing where it does not mix with its outcome."""
+    typer.echo(sentence, err=True)
+
+
+def print_run(run: Run, seconds: float, *, report: bool) -> None:
+    """Print the clusters of a new run, its notes, and where everything is."""
+    from coterie.api.reporting import REPORT_FILE
     from coterie.cli.tables import print_clusters
-    from coterie.describe.breakdown import break_down, with_breakdowns
-    from coterie.describe.cards import build_cards
-    from coterie.describe.clusters import describe_clusters
-    from coterie.files import atomic_folder, write_json
-    from coterie.methods.trained import Clock
-    from coterie.runs.assignments_file import AssignmentWriter
-    from coterie.runs.calibration import calibrate_model
-    from coterie.runs.clusters_file import write_cards
-    from coterie.runs.run_file import versions
-    from coterie.runs.saved_run import SavedRun
-    from coterie.runs.snapshots_file import write_snapshots
 
-    model.check(corpus, sample)
-    if not quiet:
-        typer.echo(f"{len(corpus):,} rows from {source}; {model.n_clusters} clusters by {method}", err=True)
-    # The folder is opened first: a place that cannot be written to should not cost a training run.
-    with atomic_folder(output) as folder:
-        expected = None if quiet else _estimated(model, corpus, sample)
-        began = time.perf_counter()
-        clock = Clock(dict(seconds or {}))
-        model.fit(corpus, sample=sample)
-        clock.lap("fitting")
-        calibration = calibrate_model(model, corpus)
-        confidence = model.confidence_
-        if calibration is not None:
-            confidence = calibration.confidence(model.labels_, model.confidence_)
-        clock.lap("calibrating")
-        summaries = describe_clusters(
-            corpus.texts,
-            model.labels_,
-            confidence=confidence,
-            center_distance=model.center_distance_,
-            topics=model.cluster_topics(),
-        )
-        clock.lap("describing")
-        with (folder / "assignments.csv").open("w", encoding="utf-8", newline="") as stream:
-            writer = AssignmentWriter(stream, corpus, with_texts=with_texts, min_confidence=min_confidence)
-            writer.write(corpus, model.labels_, confidence)
-        clock.lap("writing")
-        cards = build_cards(summaries, corpus.texts, model.labels_, vectors=None, confidence=confidence)
-        counted = [break_down(name, corpus.columns[name], model.labels_) for name in by]
-        write_cards(folder, with_breakdowns(cards, counted), with_texts=with_texts)
-        model.save_pretrained(folder / "model")
-        if calibration is not None:
-            calibration.write(folder / "model")
-        write_snapshots(folder, model, corpus)
-        clock.lap("saving")
-        about = {
-            "method": method,
-            "settings": model.settings(),
-            "seed": model.seed_,
-            "sample": sample,
-            "input": {
-                "source": source,
-                "text_column": corpus.text_column,
-                "id_column": corpus.id_column,
-                "kept": list(corpus.columns),
-            },
-            "by": list(by),
-            "min_confidence": min_confidence,
-            "abstained": writer.abstained,
-            "rows": len(corpus),
-            "distinct_texts": len(corpus.distinct),
-            "empty_rows": int(corpus.empty.sum()),
-            "notes": list(model.notes_),
-            "versions": versions(),
-            **model.provenance(),
-            "estimate": None if expected is None else asdict(expected),
-            "seconds": {"total": time.perf_counter() - began, **clock.seconds, **model.timings_},
-            "history": model.history_.to_dict(),
-        }
-        if choice is not None:
-            about["choice_of_k"] = choice.to_dict()
-            draw_choice(choice, folder)
-        write_json(folder / "run.json", about)
-    made = SavedRun.of_fit(output, about, corpus, model, calibration=calibration, summaries=summaries)
-    if report:
-        add_report(made, with_texts=with_texts, by=counted)
-    if not quiet:
-        print_clusters(summaries)
-        for note in [*model.notes_, *(each.note for each in counted if each.note)]:
-            typer.echo(f"Note: {note}.")
-        if writer.abstained:
-            typer.echo(
-                f"{writer.abstained:,} rows ({writer.abstained / len(corpus):.0%}) are below a confidence of "
-                f"{min_confidence:g} and stay unassigned in assignments.csv; the clusters are described with all."
-            )
-        elif min_confidence:
-            typer.echo(f"No row is below a confidence of {min_confidence:g}: all are assigned.")
+    about = run.about
+    for reason in about.get("choice_of_k", {}).get("why", ()):
+        typer.echo(f"k: {reason}.")
+    print_clusters(run.summaries or [])
+    for note in run.notes:
+        typer.echo(f"Note: {note}.")
+    if about["abstained"]:
         typer.echo(
-            f"Wrote {output}/ (assignments.csv, clusters.json, model/, run.json) "
-            f"in {time.perf_counter() - began:.0f} s."
+            f"{about['abstained']:,} rows ({about['abstained'] / about['rows']:.0%}) are below a confidence of "
+            f"{about['min_confidence']:g} and stay unassigned in assignments.csv; the clusters are described with all."
         )
-        if report:
-            typer.echo(f"Open {output / REPORT_FILE} to see it.")
-    return made
-
-
-def _estimated(model: ClusteringMethod, corpus: Corpus, sample: int | None) -> Estimate | None:
-    """Tell how long it will take, where that is long enough to want to know."""
-    from coterie.formatting import duration
-    from coterie.methods.cost_estimate import estimate, worth_estimating
-
-    if not worth_estimating(model, corpus, sample):
-        return None
-    typer.echo("Trying it on a few texts first, to tell how long it will take ...", err=True)
-    found = estimate(model, corpus, sample)
-    if found is None:
-        return None
-    gpu = f", {found.device_memory / 1e9:.1f} GB on the GPU" if found.device_memory else ""
-    typer.echo(
-        f"This will take at most about {duration(found.seconds)} and {found.memory / 1e9:.1f} GB of memory{gpu} "
-        f"(estimated by a trial of {found.trial_seconds:.0f} s on this machine).",
-        err=True,
-    )
-    return found
+    elif about["min_confidence"]:
+        typer.echo(f"No row is below a confidence of {about['min_confidence']:g}: all are assigned.")
+    typer.echo(f"Wrote {run.folder}/ (assignments.csv, clusters.json, model/, run.json) in {seconds:.0f} s.")
+    if report:
+        typer.echo(f"Open {run.folder / REPORT_FILE} to see it.")

@@ -43,7 +43,6 @@ def plot(
     from coterie.report.plots.matplotlib_plots import ENDINGS, write_plot
     from coterie.report.plots.plot_data import SUBJECTS, build_plot
     from coterie.report.report_model import ReportModel
-    from coterie.runs.assignments_file import ASSIGNMENTS_FILE
     from coterie.runs.saved_run import SavedRun
 
     *folders, subject = what
@@ -55,6 +54,6 @@ def plot(
     runs = []
     for folder in map(Path, folders):
         found = SavedRun.open(folder, device=device)
-        runs.append(ReportModel(found, labels=labels_of(folder / ASSIGNMENTS_FILE, labels, label_column, id_column)))
+        runs.append(ReportModel(found, labels=labels_of(folder, labels, label_column, id_column)))
     write_plot(build_plot(runs, subject, color=color, sample=sample), output)
     typer.echo(f"Wrote {output}.")

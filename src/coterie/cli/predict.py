@@ -13,10 +13,7 @@ import typer
 from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn, columns_to_keep
 
 if TYPE_CHECKING:
-    from coterie.runs.saved_run import SavedRun
-
-# Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, and soon forgotten.
-CHUNK_ROWS = 8_192
+    from coterie.runs.prediction import PredictionCounts, Predictor
 
 
 def predict(
@@ -45,96 +42,57 @@ def predict(
     `coterie predict run archive.csv.gz --text-column body --id-column ticket -o archive-clusters.csv`
     """
     from coterie.errors import InputError
-    from coterie.files import atomic_file
-    from coterie.runs.assignments_file import AssignmentWriter
-    from coterie.runs.folder import check_free
-    from coterie.text.reading import iter_corpus
 
-    if output.is_dir():
-        raise InputError(f"{output} is a folder; --output must name a file")
-    if output.suffix.lower() != ".csv":
-        raise InputError(f"{output}: the output is CSV; give --output a name that ends in .csv")
     if output.exists() and input.exists() and output.samefile(input):
         raise InputError(f"{output} is the input itself; give --output another name")
-    check_free(output, overwrite)
-    # The new file is looked at before the model is loaded: a wrong column should not cost seconds.
-    chunks = iter_corpus(
-        input,
-        text_column=text_column or _column_of(run, input),
-        id_column=id_column,
-        keep_columns=columns_to_keep(keep or []),
-        chunk_rows=CHUNK_ROWS,
-    )
-    with _unseen("pandas"):
-        import numpy as np
+    with _without_import("pandas"):
+        from coterie.runs.prediction import check_csv, open_predictor, predict_file
 
-        from coterie.methods.persistence import load
-        from coterie.runs.calibration import Calibration
-        from coterie.runs.edits import apply_to_new
-        from coterie.runs.edits.log import EDITS_FILE
-
-    opened = _opened(run, device)
-    if opened is None:
-        model, edited, calibration = load(run, device=device), None, Calibration.read(run)
-    else:
-        model, edited, calibration = opened.model, opened.state_for_new_texts, opened.calibration
-    edits = [] if edited is None else edited.applied
-    rows = empty = cut = 0
-    writer: AssignmentWriter | None = None
+    check_csv(output, overwrite)
+    predictor = open_predictor(run, device=device)
+    corpora = predictor.read(input, text_column=text_column, id_column=id_column, keep=columns_to_keep(keep or []))
     show_count = not quiet and sys.stderr.isatty()
-    with atomic_file(output) as stream:
-        for corpus in chunks:
-            answer = model.assign(corpus)
-            labels, confidence = answer.labels, answer.confidence
-            if calibration is not None:
-                confidence = calibration.confidence(labels, confidence)
-            if edits:
-                labels, placed = apply_to_new(edits, corpus.texts, labels, model.transform)
-                # Where a person has put the very text, nothing is in doubt.
-                confidence = np.where(placed, 1.0, confidence)
-            writer = writer or AssignmentWriter(
-                stream,
-                corpus,
-                with_texts=not no_text,
-                min_confidence=min_confidence,
-                names=None if edited is None else edited.names,
-            )
-            writer.write(corpus, labels, confidence)
-            cut += answer.n_truncated
-            rows += len(corpus)
-            empty += int(corpus.empty.sum())
-            if show_count:
-                typer.echo(f"\r{rows:,} rows", err=True, nl=False)
+    counts = predict_file(
+        predictor,
+        corpora,
+        output,
+        overwrite=overwrite,
+        min_confidence=min_confidence,
+        with_texts=not no_text,
+        on_rows=_show_rows if show_count else None,
+    )
     if show_count:
         typer.echo("", err=True)
     if not quiet:
-        typer.echo(f"Wrote {rows:,} rows to {output}" + (f", {empty:,} of them empty (cluster -1)." if empty else "."))
-        if writer is not None and writer.abstained:
-            typer.echo(f"{writer.abstained:,} rows are below a confidence of {min_confidence:g} and stay unassigned.")
-        if edits:
-            typer.echo(f"As corrected by {len(edits):,} edits in {run / EDITS_FILE}.")
-        for note in () if edited is None else edited.notes:
-            typer.echo(f"Note: {note}.")
-        if calibration is None:
-            typer.echo(
-                "Note: the model was saved without a calibration: confidence is a margin, not a chance of being right."
-            )
-        if cut:
-            typer.echo(f"Note: distinct texts cut at the model's length limit: {cut:,}.")
+        _print_counts(counts, predictor, output, min_confidence)
 
 
-def _opened(run: Path, device: str) -> SavedRun | None:
-    """Open a run folder; ``None`` for the folder of a model without a run around it."""
-    from coterie.runs.clusters_file import CLUSTERS_FILE
-    from coterie.runs.run_file import RUN_FILE
-    from coterie.runs.saved_run import SavedRun
+def _show_rows(rows: int) -> None:
+    typer.echo(f"\r{rows:,} rows", err=True, nl=False)
 
-    is_run = (run / CLUSTERS_FILE).is_file() and (run / RUN_FILE).is_file()
-    return SavedRun.open(run, device=device) if is_run else None
+
+def _print_counts(counts: PredictionCounts, predictor: Predictor, output: Path, min_confidence: float) -> None:
+    from coterie.runs.edits.log import EDITS_FILE
+
+    empty = f", {counts.empty:,} of them empty (cluster -1)." if counts.empty else "."
+    typer.echo(f"Wrote {counts.rows:,} rows to {output}{empty}")
+    if counts.abstained:
+        typer.echo(f"{counts.abstained:,} rows are below a confidence of {min_confidence:g} and stay unassigned.")
+    state = predictor.state
+    if state is not None and state.applied:
+        typer.echo(f"As corrected by {len(state.applied):,} edits in {predictor.source.folder / EDITS_FILE}.")
+    for note in () if state is None else state.notes:
+        typer.echo(f"Note: {note}.")
+    if predictor.source.calibration is None:
+        typer.echo(
+            "Note: the model was saved without a calibration: confidence is a margin, not a chance of being right."
+        )
+    if counts.truncated:
+        typer.echo(f"Note: distinct texts cut at the model's length limit: {counts.truncated:,}.")
 
 
 @contextmanager
-def _unseen(module: str) -> Iterator[None]:
+def _without_import(module: str) -> Iterator[None]:
     """What is imported meanwhile goes without ``module``, which it would import if it could.
 
     scikit-learn does that with pandas: 65 MB and half a second at the start, for data frames that do not occur here.
@@ -147,16 +105,3 @@ def _unseen(module: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[module]
-
-
-def _column_of(run: Path, input: Path) -> str | None:
-    """The text column the run was fitted on, where the new file has it too."""
-    import json
-
-    from coterie.text.reading import column_names
-
-    try:
-        column = json.loads((run / "run.json").read_text(encoding="utf-8"))["input"]["text_column"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return column if column in column_names(input) else None

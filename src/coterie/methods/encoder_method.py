@@ -62,15 +62,14 @@ class EncoderMethod(ClusteringMethod):
 
     def load_encoder(self) -> TransformerEncoder:
         """Load the pretrained encoder that the parameters name, on the device they name."""
-        from coterie.encoders.device import resolve_device
-        from coterie.encoders.transformer import TransformerEncoder
+        from coterie.encoders.pretrained import load_pretrained
 
-        return TransformerEncoder.load(
+        return load_pretrained(
             self.encoder,
             pooling=self.pooling,
             normalize=self.normalize,
             max_length=self.max_length,
-            device=resolve_device(self.device),
+            device=self.device,
         )
 
     def _check_settings(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ CLUSTER_NAME = "cluster_name"
 OWN_COLUMNS = ("row", "id", "cluster", CLUSTER_NAME, BEST_GUESS, "confidence", "status", "text")
 # Rows formatted at a time: enough to be fast, few enough to need no memory.
 WRITTEN_AT_A_TIME = 8_192
+ALL_ROWS = slice(None)
 
 
 @dataclass(frozen=True)
@@ -96,71 +97,97 @@ class AssignmentsFile:
         return {name: columns[stored.get(name, name)] for name in wanted}
 
 
-class AssignmentWriter:
-    """Write rows of ``assignments.csv``: row (from 1), id (if any), cluster, confidence, status, text, kept columns.
+def assignment_columns(
+    corpus: Corpus,
+    labels: NDArray[np.int64],
+    confidence: NDArray[np.float64],
+    *,
+    names: Mapping[int, str] | None = None,
+    min_confidence: float = 0.0,
+    with_texts: bool = True,
+    first_row: int = 1,
+    some: slice = ALL_ROWS,
+) -> dict[str, Sequence[Any]]:
+    """Return rows as the columns of ``assignments.csv``, and of what ``coterie predict`` writes.
 
-    With ``names`` of the clusters, the column ``cluster_name`` gives that of each row (names of a fit are in
-    ``clusters.json`` alone, as they can still change). ``with_texts=False`` leaves the texts out. Texts with a
-    confidence below ``min_confidence`` stay unassigned (cluster -1, status ``abstained``); then the column
-    ``best_guess`` gives the cluster each text would be in.
+    Parameters
+    ----------
+    corpus, labels, confidence:
+        The texts, and one cluster (-1: none) and one confidence per row.
+    names:
+        Of the clusters, for the column ``cluster_name``; without them there is no such column.
+    min_confidence:
+        Texts with a confidence below it are left unassigned: cluster -1, status ``abstained``, and the cluster they
+        would be in as ``best_guess``. 0: all are assigned, and there is no such column.
+    with_texts:
+        Whether there is a column of texts.
+    first_row:
+        The number of the first row.
+    some:
+        Which rows.
+    """
+    weak = (confidence[some] < min_confidence) & (labels[some] >= 0)
+    guesses, texts = labels[some].tolist(), corpus.texts[some]
+    clusters = np.where(weak, -1, labels[some]).tolist()
+    abstained = zip(corpus.status[some], weak.tolist(), strict=True)
+    columns: dict[str, Sequence[Any] | None] = {
+        "row": range(first_row, first_row + len(texts)),
+        "id": None if corpus.id_column is None else corpus.row_ids[some],
+        "cluster": clusters,
+        CLUSTER_NAME: None if names is None else [names.get(cluster, "") for cluster in clusters],
+        BEST_GUESS: guesses if min_confidence > 0 else None,
+        "confidence": [round(each, 4) for each in confidence[some].tolist()],
+        "status": ["abstained" if left_out else status for status, left_out in abstained],
+        "text": texts if with_texts else None,
+    }
+    kept = zip(renamed_columns(list(corpus.columns)), corpus.columns.values(), strict=True)
+    return {name: cells for name, cells in columns.items() if cells is not None} | {
+        name: cells[some] for name, cells in kept
+    }
+
+
+class AssignmentWriter:
+    """Write rows of ``assignments.csv``, block by block; see :func:`assignment_columns`.
 
     Attributes
     ----------
-    abstained:
-        How many rows were left unassigned for their confidence.
+    rows, empty, abstained:
+        How many rows were written, how many of them hold no text, and how many were left unassigned for their
+        confidence.
     """
 
     def __init__(
         self,
         stream: IO[str],
-        corpus: Corpus,
         *,
         with_texts: bool = True,
         min_confidence: float = 0.0,
         names: Mapping[int, str] | None = None,
     ) -> None:
-        self.abstained = 0
-        self._least = min_confidence
-        self._has_ids = corpus.id_column is not None
-        self._with_texts = with_texts
-        self._names = names
-        present = {
-            "id": self._has_ids,
-            CLUSTER_NAME: names is not None,
-            "text": with_texts,
-            BEST_GUESS: min_confidence > 0,
-        }
-        own = [name for name in OWN_COLUMNS if present.get(name, True)]
+        self.rows = self.empty = self.abstained = 0
         self._stream = stream
-        self._rows = 0
-        self._write([[*own, *renamed_columns(list(corpus.columns))]])
+        self._with_texts, self._min_confidence, self._names = with_texts, min_confidence, names
 
     def write(self, corpus: Corpus, labels: NDArray[np.int64], confidence: NDArray[np.float64]) -> None:
-        """Write the rows of ``corpus`` with the cluster and confidence of each."""
+        """Write the rows of ``corpus`` with the cluster and confidence of each; the header first."""
         for begin in range(0, len(corpus), WRITTEN_AT_A_TIME):
-            some = slice(begin, begin + WRITTEN_AT_A_TIME)
-            texts, guesses = corpus.texts[some], labels[some].tolist()
-            weak = (confidence[some] < self._least) & (labels[some] >= 0)
-            self.abstained += int(weak.sum())
-            clusters, status = guesses, corpus.status[some]
-            if self._least > 0:
-                clusters = [-1 if left else guess for guess, left in zip(guesses, weak, strict=True)]
-                status = tuple("abstained" if left else each for each, left in zip(status, weak, strict=True))
-            self._write(
-                zip(
-                    range(self._rows + 1, self._rows + 1 + len(texts)),
-                    *([corpus.row_ids[some]] if self._has_ids else []),
-                    clusters,
-                    *([[self._names.get(each, "") for each in clusters]] if self._names is not None else []),
-                    *([guesses] if self._least > 0 else []),
-                    [f"{each:.4f}" for each in confidence[some].tolist()],
-                    status,
-                    *([texts] if self._with_texts else []),
-                    *(corpus.columns[name][some] for name in corpus.columns),
-                    strict=True,
-                )
+            columns = assignment_columns(
+                corpus,
+                labels,
+                confidence,
+                names=self._names,
+                min_confidence=self._min_confidence,
+                with_texts=self._with_texts,
+                first_row=self.rows + 1,
+                some=slice(begin, begin + WRITTEN_AT_A_TIME),
             )
-            self._rows += len(texts)
+            if not self.rows:
+                self._write([list(columns)])
+            columns["confidence"] = [f"{each:.4f}" for each in columns["confidence"]]
+            self._write(zip(*columns.values(), strict=True))
+            self.rows += len(columns["row"])
+            self.abstained += sum(status == "abstained" for status in columns["status"])
+        self.empty += int(corpus.empty.sum())
 
     def _write(self, rows: Iterable[Sequence[object]]) -> None:
         records: list[str] = []

@@ -1,34 +1,26 @@
-"""A run folder, opened: everything that is known about a run, each part read when it is first used."""
+"""A saved run as it is now: what its fit left, with the edits that people made, and where new texts go."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import InputError
-from coterie.runs.assignments_file import ASSIGNMENTS_FILE, AssignmentsFile
-from coterie.runs.clusters_file import read_card_dicts, read_cards
 from coterie.runs.edits.log import EditLog, Edits
+from coterie.runs.fitted_run import FittedRun
 from coterie.runs.names_file import KnownNames
-from coterie.runs.run_file import read_about
-from coterie.text.corpus import Corpus, as_corpus
 
 if TYPE_CHECKING:
     from coterie.describe.cards import ClusterCard
-    from coterie.methods.base import ClusteringMethod
-    from coterie.runs.calibration import Calibration
     from coterie.runs.edits.replay import Edited
-    from coterie.runs.map_file import StoredMap
-    from coterie.types import ClusterSummary
+    from coterie.runs.prediction import Predictor
+    from coterie.runs.table import Table
 
-MODEL_FOLDER = "model"
 # What is read again after a change of the run folder.
 CHANGEABLE = (
     "edits",
@@ -41,160 +33,12 @@ CHANGEABLE = (
 )
 
 
-class SavedRun:
-    """What ``coterie fit`` left behind, with the edits that people made to it.
+class SavedRun(FittedRun):
+    """A run folder, opened: what ``coterie fit`` wrote, with the edits that people made to it.
 
-    Opening reads ``run.json`` alone; everything else is read when it is first used and kept from then on. Edits made
-    later, in the explorer say, are seen after :meth:`refresh`.
-
-    Attributes
-    ----------
-    folder:
-        The run folder.
-    about:
-        The content of ``run.json``: method, settings, notes, history.
-    device:
-        Where the model is loaded to.
-    summaries:
-        The clusters as they were fitted and described, where a fit in this process left them; else ``None``.
+    Report, explorer, predictions and every command read a run here, and never a file of its folder by name. Opening
+    reads ``run.json`` alone. Edits made later, in the explorer say, are seen after :meth:`refresh`.
     """
-
-    def __init__(self, folder: Path, about: dict[str, Any], *, device: str = "auto") -> None:
-        self.folder = folder
-        self.about = about
-        self.device = device
-        self.summaries: Sequence[ClusterSummary] | None = None
-
-    @classmethod
-    def open(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> Self:
-        """Open a run folder; its model is loaded onto ``device`` when it is first used."""
-        path = Path(folder)
-        return cls(path, read_about(path), device=device)
-
-    @classmethod
-    def of_fit(
-        cls,
-        folder: Path,
-        about: dict[str, Any],
-        corpus: Corpus,
-        model: ClusteringMethod,
-        *,
-        calibration: Calibration | None = None,
-        summaries: Sequence[ClusterSummary] | None = None,
-    ) -> Self:
-        """Return the run of a fit in this process: what it holds in memory is not read again."""
-        run = cls(folder, about)
-        run.summaries = summaries
-        vars(run).update(corpus=corpus, model=model, calibration=calibration, fitted_labels=model.labels_)
-        run.__dict__["_fitted"] = vars(model)
-        return run
-
-    # --- what the fit wrote ---
-
-    @cached_property
-    def assignments_file(self) -> AssignmentsFile:
-        """``assignments.csv``, to read columns from."""
-        return AssignmentsFile(self.folder / ASSIGNMENTS_FILE)
-
-    @property
-    def holds_texts(self) -> bool:
-        """Whether the texts are in the run folder; ``coterie fit --no-text`` leaves them out."""
-        return "corpus" in vars(self) or self.assignments_file.holds_texts
-
-    @cached_property
-    def corpus(self) -> Corpus:
-        """The texts, row for row."""
-        if not self.assignments_file.holds_texts:
-            raise InputError(
-                f"{self.assignments_file.path} holds no texts (--no-text): only the fit itself could show this run, "
-                "and there is nothing to explore"
-            )
-        return as_corpus(self.assignments_file.texts, allow_empty=True)
-
-    @cached_property
-    def fitted_labels(self) -> NDArray[np.int64]:
-        """The cluster of every row as it was fitted; -1 for none."""
-        return self.assignments_file.labels
-
-    @property
-    def model_folder(self) -> Path:
-        """The fitted method without the run around it: see :func:`coterie.load`."""
-        return self.folder / MODEL_FOLDER
-
-    @cached_property
-    def model(self) -> ClusteringMethod:
-        """The fitted method, which knows nothing of edits and calibration."""
-        from coterie.methods.persistence import load
-
-        return load(self.model_folder, device=self.device)
-
-    @cached_property
-    def _fitted(self) -> Mapping[str, NDArray[Any]]:
-        """The arrays that the fit learned, without the encoder."""
-        from coterie.methods.persistence import read_fitted_arrays
-
-        found = read_fitted_arrays(self.model_folder)
-        if not np.array_equal(found["labels_"], self.fitted_labels):
-            raise InputError(
-                f"{self.assignments_file.path} and the model beside it are not of one fit: their clusters differ; "
-                "fit again"
-            )
-        return found
-
-    @cached_property
-    def calibration(self) -> Calibration | None:
-        """How margins become confidence; ``None`` for a run of an earlier version."""
-        from coterie.runs.calibration import Calibration
-
-        return Calibration.read(self.model_folder)
-
-    @property
-    def initial_labels(self) -> NDArray[np.int64] | None:
-        """The cluster of every row before training; -1 outside the sample of the fit. ``None`` without training."""
-        return self._fitted.get("initial_labels_")
-
-    @property
-    def center_distance(self) -> NDArray[np.float64]:
-        """The distance of every row to the centre of the cluster it was fitted into."""
-        return self._fitted["center_distance_"]
-
-    @cached_property
-    def fitted_cards(self) -> list[ClusterCard]:
-        """The clusters as ``clusters.json`` describes them, without names of a language model."""
-        from coterie.describe.language_model_names import with_names
-
-        return with_names(read_cards(self.folder), {})
-
-    @cached_property
-    def card_dicts(self) -> list[dict[str, Any]]:
-        """The entries of ``clusters.json``."""
-        return read_card_dicts(self.folder)
-
-    def kept_columns(self, names: Sequence[str]) -> dict[str, Sequence[object]]:
-        """Return columns of the input that the fit kept (``--keep``), by the name they had there."""
-        return self.assignments_file.kept_columns(self.about["input"]["kept"], names)
-
-    def snapshots(self, rows: NDArray[np.int64]) -> list[tuple[str, NDArray[np.float32]]]:
-        """Return the name of every stored moment of the training and the embeddings of ``rows`` then."""
-        from coterie.runs.snapshots_file import read_snapshot_vectors
-
-        return read_snapshot_vectors(self.folder, rows)
-
-    @cached_property
-    def stored_map(self) -> StoredMap | None:
-        """The map that the report left; ``None`` where there is none."""
-        from coterie.runs.map_file import read_map
-
-        return read_map(self.folder, len(self.fitted_labels))
-
-    def store_map(self, made: StoredMap) -> StoredMap:
-        """Keep a map in the run folder and return it."""
-        from coterie.runs.map_file import write_map
-
-        self.__dict__["stored_map"] = write_map(self.folder, made)
-        return made
-
-    # --- with edits ---
 
     @property
     def edit_log(self) -> EditLog:
@@ -298,3 +142,85 @@ class SavedRun:
             else replace(card, name=names[card.summary.id], keyword_name=card.keyword_name or card.name)
             for card in self.keyword_cards
         ]
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The name of each cluster as it is now, by id."""
+        return dict(self.state.names)
+
+    @property
+    def assignments(self) -> Table:
+        """Every row of the input with its cluster as it is now: the columns of ``assignments.csv``, and names.
+
+        A row that was left unassigned for its confidence stays so, unless a person has moved it.
+        """
+        from coterie.runs.assignments_file import BEST_GUESS, CLUSTER_NAME
+        from coterie.runs.table import Table
+
+        file, state = self.assignments_file, self.state
+        columns = {name: list(cells) for name, cells in file.columns().items()}
+        abstained = np.array([status == "abstained" for status in columns["status"]]) & ~state.moved
+        clusters = np.where(abstained, -1, state.labels).tolist()
+        own: dict[str, list[Any]] = {
+            "row": list(range(1, len(clusters) + 1)),
+            "cluster": clusters,
+            CLUSTER_NAME: [state.names.get(cluster, "") for cluster in clusters],
+            BEST_GUESS: state.labels.tolist(),
+            "confidence": np.where(state.moved, 1.0, file.confidence).tolist(),
+            "status": [
+                "assigned" if moved and status == "abstained" else status
+                for moved, status in zip(state.moved.tolist(), columns["status"], strict=True)
+            ],
+        }
+        table = Table()
+        for name, cells in columns.items():
+            table[name] = own.get(name, cells)
+            if name == "cluster":
+                table[CLUSTER_NAME] = own[CLUSTER_NAME]
+        return table
+
+    # --- new texts ---
+
+    @property
+    def predictor(self) -> Predictor:
+        """What assigns new texts: see :meth:`predict`."""
+        from coterie.runs.prediction import Predictor
+
+        return Predictor(self)
+
+    def predict(
+        self,
+        texts: object,
+        *,
+        text_column: str | None = None,
+        id_column: str | None = None,
+        keep: str | Collection[str] = (),
+        min_confidence: float = 0.0,
+        with_texts: bool = True,
+    ) -> Table:
+        """Return the cluster of each new text, with the run's edits and its calibrated confidence.
+
+        The answer is what ``coterie predict`` writes: a text gets the same cluster alone, in a batch and in any order.
+
+        Parameters
+        ----------
+        texts:
+            A list, a column or a data frame of texts, a :class:`~coterie.text.corpus.Corpus`, or the path of a file.
+        text_column, id_column, keep:
+            Of a file or a data frame, the column of texts (default: that of the fit, ``text``, or the only one), a
+            column of ids, and other columns to carry along.
+        min_confidence:
+            Texts below it are left unassigned: cluster -1, status ``abstained``, the cluster they would be in as
+            ``best_guess``.
+        with_texts:
+            Whether the answer holds the texts.
+
+        Returns
+        -------
+        A :class:`~coterie.runs.table.Table`: a dictionary of the columns ``row``, ``cluster``, ``cluster_name``,
+        ``confidence`` (the probability that the cluster is right), ``status`` and ``text``, with ``to_pandas()``,
+        ``to_polars()`` and ``to_arrow()``.
+        """
+        predictor = self.predictor
+        corpora = predictor.read(texts, text_column=text_column, id_column=id_column, keep=keep)
+        return predictor.predict(corpora, min_confidence=min_confidence, with_texts=with_texts)

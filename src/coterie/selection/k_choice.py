@@ -213,12 +213,9 @@ def _reasons(best: KCandidate, candidates: tuple[KCandidate, ...]) -> list[str]:
 def _encoded(
     corpus: Corpus, encoder: str, pooling: str, normalize: bool | str, max_length: int, device: str
 ) -> NDArray[np.float32]:
-    from coterie.encoders.device import resolve_device
-    from coterie.encoders.transformer import TransformerEncoder
+    from coterie.encoders.pretrained import load_pretrained
 
-    loaded = TransformerEncoder.load(
-        encoder, pooling=pooling, normalize=normalize, max_length=max_length, device=resolve_device(device)
-    )
+    loaded = load_pretrained(encoder, pooling=pooling, normalize=normalize, max_length=max_length, device=device)
     return loaded.encode(corpus.distinct)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from made_run import EMOJI, NASTY, RIGHT_TO_LEFT
 
-from coterie.cli.report import write_report
+from coterie.api.reporting import write_report
 from coterie.errors import InputError
 from coterie.report.html.content import build_report
 from coterie.report.html.headline import build_headline

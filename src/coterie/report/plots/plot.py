@@ -6,9 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from coterie.runs.saved_run import SavedRun
+
 
 def plot(
-    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    runs: str | os.PathLike[str] | SavedRun | Sequence[str | os.PathLike[str] | SavedRun],
     subject: str,
     output: str | os.PathLike[str],
     *,
@@ -25,7 +27,7 @@ def plot(
     Parameters
     ----------
     runs:
-        A folder of ``coterie fit``, or several of the same texts.
+        A run folder, or a :class:`coterie.Run`; or several of the same texts.
     subject:
         ``map``, ``curves`` (every loss term), ``sizes`` (of the clusters), ``confusion`` (true labels against
         clusters), ``stages`` (maps of the snapshots), ``similarity`` (cosines between the clusters' means) or ``k``
@@ -45,12 +47,12 @@ def plot(
     from coterie.report.plots.matplotlib_plots import check_ending, write_plot
     from coterie.report.plots.plot_data import build_plot
     from coterie.report.report_model import ReportModel
-    from coterie.runs.saved_run import SavedRun
 
     path = Path(output)
     check_ending(path)
-    folders = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
-    reports = [ReportModel(SavedRun.open(folder, device=device), labels=labels) for folder in folders]
+    given = [runs] if isinstance(runs, str | os.PathLike | SavedRun) else list(runs)
+    opened = [each if isinstance(each, SavedRun) else SavedRun.open(each, device=device) for each in given]
+    reports = [ReportModel(run, labels=labels) for run in opened]
     for report in reports:
         if labels is not None and len(labels) != len(report.run.corpus):
             raise InputError(f"{len(labels):,} labels, but {report.run.folder} has {len(report.run.corpus):,} rows")

@@ -1,0 +1,1 @@
+"""What the commands do, from Python: ``coterie.fit`` and ``coterie.Run``."""
