@@ -1,4 +1,4 @@
-"""Ward and average linkage, which keep all pairwise distances and so have a size limit."""
+"""Ward and average linkage, limited in size because they hold all pairwise distances in memory."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError, SettingError
 
 LINKAGES = ("ward", "average")
-# 25,000 rows are 2.5 GB of distances and two to three times that while the tree is built; beyond, a laptop gives up.
+# Most rows. 25,000 rows are 2.5 GB of distances, and two to three times that while the tree is built: about what a
+# laptop has.
 LARGEST = 25_000
 
 
 def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cut the tree of ``linkage`` (Ward on Euclidean, average on cosine distances) at ``n_clusters``.
+    """Cluster rows by linkage: Ward on Euclidean distances, or average on cosine distances.
 
-    ``counts`` says how often each row occurs: rows are repeated, since copies at distance zero merge first and
-    then weigh what they should.
+    Parameters
+    ----------
+    features:
+        Dense or sparse, one row per text.
+    n_clusters:
+        Where the tree is cut.
+    linkage:
+        ``"ward"`` or ``"average"``.
+    counts:
+        How often each row occurs. Rows are repeated: copies at distance zero merge first and then have their weight.
     """
     from scipy.cluster.hierarchy import linkage as build_tree
     from scipy.sparse import issparse
@@ -42,7 +51,7 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
 
 
 def check_size(who: str, n_rows: int) -> None:
-    """Refuse more rows than all pairwise distances can be held of, before any is computed."""
+    """Raise for more rows than linkage can hold the pairwise distances of, before any is computed."""
     if n_rows > LARGEST:
         raise InputError(
             f"{who} holds all pairwise distances and is limited to {LARGEST:,} texts; received {n_rows:,}. "
@@ -51,7 +60,7 @@ def check_size(who: str, n_rows: int) -> None:
 
 
 def cut(tree: NDArray[np.float64], n_rows: int, n_clusters: int) -> NDArray[np.int64]:
-    """Labels after the first ``n_rows - n_clusters`` merges: exactly ``n_clusters``, also where heights tie."""
+    """Cut a tree into exactly ``n_clusters``, also where heights tie, after ``n_rows - n_clusters`` merges."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Rows converted to float64 at a time, and rows compared with the centres at a time.
+# Rows converted to float64 at a time.
 DISTANCE_BLOCK = 2_048
+# Most rows compared with the centres at a time.
 TABLE_ROWS = 8_192
-# Cells of a table of rows and centres that is held at a time: 128 MiB in float64.
+# Most cells of a table of rows and centres at a time: 128 MiB in float64.
 TABLE_CELLS = 2**24
 
 
 def student_t_from_distances(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """Rows of squared distances to the K centres, as probabilities (SCCL Eq. 3, DEC Eq. 1).
+    """Turn squared distances to the K centres into probabilities (SCCL Eq. 3, DEC Eq. 1), row by row.
 
     ``q_k`` is proportional to ``(1 + d_k^2 / alpha) ** (-(alpha + 1) / 2)``.
     """
@@ -33,7 +34,7 @@ def student_t_from_distances(squared_distances: NDArray[np.float64], alpha: floa
 
 
 def student_t(embeddings: Tensor, centers: Tensor, alpha: float = 1.0) -> Tensor:
-    """Assignment probabilities of ``embeddings`` to ``centers`` (SCCL Eq. 3), in float32 at least."""
+    """Return assignment probabilities of ``embeddings`` to ``centers`` (SCCL Eq. 3), at least in float32."""
     import torch
 
     if embeddings.dtype != torch.float64:
@@ -47,7 +48,7 @@ def student_t(embeddings: Tensor, centers: Tensor, alpha: float = 1.0) -> Tensor
 
 
 def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The sharpened, frequency-corrected target of ``q`` (SCCL Eq. 4): q^2 / f, rows summing to one.
+    """Return the sharpened, frequency-corrected target of ``q`` (SCCL Eq. 4): q^2 / f, each row with sum one.
 
     ``f_k`` is the soft frequency of cluster k; ``weights`` says how often each text occurs in the corpus.
     """
@@ -58,12 +59,12 @@ def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
 
 
 def rows_at_a_time(n_centers: int) -> int:
-    """How many rows to compare with so many centres at once."""
+    """Return how many rows to compare with ``n_centers`` centres at a time."""
     return max(1, min(TABLE_ROWS, TABLE_CELLS // n_centers))
 
 
 def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Squared Euclidean distances, float64, of dense or sparse rows to ``centers``."""
+    """Return squared Euclidean distances, in float64, of dense or sparse rows to ``centers``."""
     from scipy import sparse
 
     wide = centers.astype(np.float64)
@@ -83,7 +84,7 @@ def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDAr
 
 
 def exact_squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """The same, one row after the other: to the last bit, a row's result depends on that row alone."""
+    """Return the same one row after the other: to the last bit, a row's result depends on that row alone."""
     from scipy import sparse
 
     dense = np.asarray(features.todense()) if sparse.issparse(features) else features
@@ -92,13 +93,13 @@ def exact_squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -
 
 
 def near_ties(distances: NDArray[np.float64], tolerance: float = 1e-4) -> NDArray[np.int64]:
-    """Rows whose nearest two centres are so close that rounding noise could decide between them."""
+    """Return the rows whose nearest two centres are so close that rounding errors could decide between them."""
     if distances.shape[1] < 2:
         return np.zeros(0, dtype=np.int64)
     rows = np.arange(len(distances))
     nearest = distances.argmin(axis=1)
     first = distances[rows, nearest]
-    # Without the nearest the least is the second; a whole sort, or a copy, would take several times as long.
+    # The minimum without the nearest is the second; sorting or copying the table would take several times as long.
     distances[rows, nearest] = np.inf
     second = distances.min(axis=1)
     distances[rows, nearest] = first
@@ -108,7 +109,7 @@ def near_ties(distances: NDArray[np.float64], tolerance: float = 1e-4) -> NDArra
 def within_noise(
     distances: NDArray[np.float64], features: NDArray[Any], gaps: NDArray[np.float64], noise: float
 ) -> NDArray[np.int64]:
-    """Rows for which another centre than the nearest may be nearest, if every vector is off by ``noise`` of its length.
+    """Return the rows whose nearest centre may change if every vector is off by ``noise`` of its length.
 
     ``gaps`` are the distances between the centres. Moving a vector by e changes how much nearer one centre is than
     another, in squared distances, by at most ``2 |e|`` times the gap between the two.
@@ -121,13 +122,13 @@ def within_noise(
 
 
 def order_by_size(labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Cluster ids from the largest to the smallest, equal ones in their old order."""
+    """Return cluster ids from the largest to the smallest; clusters of equal size stay in order."""
     sizes = np.bincount(labels, weights=weights, minlength=n_clusters)
     return np.argsort(-sizes, kind="stable")
 
 
 def relabel(labels: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``labels`` with the old id ``order[i]`` renamed to ``i``."""
+    """Return ``labels`` with the old id ``order[i]`` renamed to ``i``."""
     new_id = np.empty_like(order)
     new_id[order] = np.arange(len(order))
     return new_id[labels]
@@ -136,14 +137,14 @@ def relabel(labels: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.i
 def align_labels(
     labels: NDArray[np.int64], reference: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """``labels`` renamed one to one so that they agree with ``reference`` on as many texts as possible."""
+    """Rename ``labels`` one to one so that they agree with ``reference`` on as many texts as possible."""
     return alignment(labels, reference, n_clusters, weights)[labels]
 
 
 def alignment(
     labels: NDArray[np.int64], reference: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """The new name of each cluster of ``labels`` (see :func:`align_labels`)."""
+    """Return the new name of each cluster of ``labels`` (see :func:`align_labels`)."""
     from scipy.optimize import linear_sum_assignment
 
     overlap = np.zeros((n_clusters, n_clusters))

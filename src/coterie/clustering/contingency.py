@@ -1,4 +1,4 @@
-"""Classes against clusters: the table that every external measure is computed from, with rows counted or weighted.
+"""The contingency table of classes and clusters, from which every external measure is computed.
 
 Accuracy, NMI, ARI and purity are all computed from it, so that the score of all rows and the score of a bootstrap
 sample (:mod:`coterie.metrics.external.significance`) mean the same. Only non-empty cells are kept: with 152 classes and
@@ -17,12 +17,12 @@ NmiAverage: TypeAlias = Literal["arithmetic", "geometric"]
 Counts: TypeAlias = NDArray[np.float64]
 
 UNASSIGNED = -1
-"""The predicted label of a text that is in no cluster."""
+"""Predicted label of a text that is in no cluster."""
 
 
 @dataclass(frozen=True)
 class Contingency:
-    """Which cell of the table each row is in. The measures take the counts of the cells, those of :meth:`counts`.
+    """A table of classes and clusters. The measures take the counts of its cells (:meth:`counts`).
 
     Clusters are numbered from 0; the last number stands for the rows in no cluster where there are such rows, which
     are one cluster in NMI and ARI, and wrong in accuracy and purity.
@@ -37,7 +37,7 @@ class Contingency:
 
     @classmethod
     def of(cls, true: NDArray[np.int64], pred: NDArray[np.int64]) -> Contingency:
-        """The table of integer codes; the code ``-1`` in ``pred`` is no cluster."""
+        """Build the table from integer codes; the code ``-1`` in ``pred`` means no cluster."""
         classes, rows = np.unique(true, return_inverse=True)
         clusters, columns = np.unique(pred, return_inverse=True)
         n_clusters = len(clusters)
@@ -49,11 +49,11 @@ class Contingency:
         return cls(cell_of_row, cells // (n_clusters + 1), cells % (n_clusters + 1), len(classes), n_clusters)
 
     def counts(self, weights: NDArray[np.float64] | None = None) -> Counts:
-        """How many rows each cell holds, a row counting ``weights`` times."""
+        """Count the rows of each cell, weighted by ``weights``."""
         return _bincount(self.cell_of_row, weights, len(self.class_of_cell))
 
     def matching(self, counts: Counts) -> NDArray[np.intp]:
-        """The class of each cluster in the best one-to-one matching (Hungarian); ``-1`` for a cluster without one."""
+        """Return the class of each cluster in the best one-to-one matching (Hungarian), or ``-1``."""
         assigned = self.cluster_of_cell < self.n_clusters
         table = np.zeros((self.n_classes, self.n_clusters))
         table[self.class_of_cell[assigned], self.cluster_of_cell[assigned]] = counts[assigned]
@@ -65,19 +65,19 @@ class Contingency:
         return class_of_cluster
 
     def accuracy(self, counts: Counts, matching: NDArray[np.intp] | None = None) -> float:
-        """Share of rows whose class is that of their cluster, by ``matching`` or by the best one."""
+        """Return the share of rows whose class is that of their cluster, by ``matching`` or by the best one."""
         class_of_cluster = self.matching(counts) if matching is None else matching
         right = class_of_cluster[self.cluster_of_cell] == self.class_of_cell
         return float(counts[right].sum() / counts.sum())
 
     def purity(self, counts: Counts) -> float:
-        """Share of rows that belong to the most frequent class of their cluster."""
+        """Return the share of rows that belong to the most frequent class of their cluster."""
         largest = np.zeros(self.n_clusters + 1)
         np.maximum.at(largest, self.cluster_of_cell, counts)
         return float(largest[: self.n_clusters].sum() / counts.sum())
 
     def nmi(self, counts: Counts, average: NmiAverage = "arithmetic") -> float:
-        """Mutual information over the mean of the two entropies."""
+        """Return mutual information over the mean of the two entropies."""
         total = counts.sum()
         by_class, by_cluster = self._margins(counts)
         joint, of_classes, of_clusters = (_entropy(each / total) for each in (counts, by_class, by_cluster))
@@ -89,7 +89,7 @@ class Contingency:
         return 0.0 if information <= 1e-12 else float(min(1.0, information / mean))
 
     def ari(self, counts: Counts) -> float:
-        """Adjusted Rand index."""
+        """Return the adjusted Rand index."""
         total = _pairs(counts.sum())
         if total == 0.0:
             return 1.0  # one row
@@ -107,8 +107,8 @@ def _bincount(places: NDArray[np.intp], weights: NDArray[np.float64] | None, siz
 
 
 def _entropy(shares: NDArray[np.float64]) -> float:
-    held = shares[shares > 0]
-    return max(0.0, -float(held @ np.log(held)))
+    positive = shares[shares > 0]
+    return max(0.0, -float(positive @ np.log(positive)))
 
 
 def _pairs(counts: Counts) -> Counts:

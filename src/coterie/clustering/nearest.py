@@ -13,21 +13,22 @@ if TYPE_CHECKING:
 
     Block = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]
 
-ROWS_AT_A_TIME = 512
+# Rows compared with all others at a time, which bounds the memory.
+BLOCK_ROWS = 512
 
 
 def nearest_rows(units: Any, count: int, device: torch.device | str = "cpu") -> Iterator[Block]:
-    """Block by block: rows of ``units`` (of length one, dense or sparse), the ``count`` nearest others, their cosines.
+    """Yield blocks of rows, the ``count`` nearest other rows of each, unordered, and their cosines.
 
-    In no order; a row is none of its own. On a CUDA device they are looked for there.
+    ``units`` are rows of length one, dense or sparse. With a CUDA device the search runs there.
     """
     from scipy.sparse import issparse
 
     if str(device).startswith("cuda"):
         yield from _on_device(units, count, device)
         return
-    for begin in range(0, units.shape[0], ROWS_AT_A_TIME):
-        product = units[begin : begin + ROWS_AT_A_TIME] @ units.T
+    for begin in range(0, units.shape[0], BLOCK_ROWS):
+        product = units[begin : begin + BLOCK_ROWS] @ units.T
         cosines = product.toarray() if issparse(product) else np.asarray(product)
         rows = np.arange(begin, begin + len(cosines))
         cosines[np.arange(len(rows)), rows] = -np.inf
@@ -47,12 +48,12 @@ def _on_device(units: Any, count: int, device: torch.device | str) -> Iterator[B
         table = on_device(compressed, device, torch.float32)
     else:
         table = torch.as_tensor(np.asarray(units, dtype=np.float32)).to(device)
-    for begin in range(0, units.shape[0], ROWS_AT_A_TIME):
+    for begin in range(0, units.shape[0], BLOCK_ROWS):
         if sparse:
-            block = torch.from_numpy(compressed[begin : begin + ROWS_AT_A_TIME].toarray()).to(device)
+            block = torch.from_numpy(compressed[begin : begin + BLOCK_ROWS].toarray()).to(device)
             cosines = (table @ block.T).T
         else:
-            cosines = table[begin : begin + ROWS_AT_A_TIME] @ table.T
+            cosines = table[begin : begin + BLOCK_ROWS] @ table.T
         own = torch.arange(len(cosines), device=device)
         cosines[own, own + begin] = -torch.inf
         found = cosines.topk(count, dim=1)
@@ -63,12 +64,12 @@ def _on_device(units: Any, count: int, device: torch.device | str) -> Iterator[B
 def nearest(
     units: Any, count: int, device: torch.device | str = "cpu"
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The ``count`` nearest other rows of each row, the nearest first, and their cosines."""
+    """Return the ``count`` nearest other rows of each row, the nearest first, and their cosines."""
     n_rows = units.shape[0]
     rows = np.empty((n_rows, count), dtype=np.int64)
     cosines = np.empty((n_rows, count))
-    for own, near, alike in nearest_rows(units, count, device):
-        order = np.argsort(-alike, axis=1, kind="stable")
+    for own, near, block_cosines in nearest_rows(units, count, device):
+        order = np.argsort(-block_cosines, axis=1, kind="stable")
         rows[own] = np.take_along_axis(near, order, axis=1)
-        cosines[own] = np.take_along_axis(alike, order, axis=1)
+        cosines[own] = np.take_along_axis(block_cosines, order, axis=1)
     return rows, cosines

@@ -1,4 +1,4 @@
-"""Sparse matrices as torch has them."""
+"""Sparse matrices as torch tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def on_device(graph: Any, device: torch.device | str, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A sparse matrix as torch has it."""
+    """Return a sparse matrix as a torch tensor on a device, in float64 by default."""
     import torch
 
     rows = graph.tocsr()

@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from coterie.errors import require_extra
 
+# Neighbours of each row in UMAP's graph: its default.
 NEIGHBORS = 15
 
 
 def umap_reduced(features: Any, n_components: int, seed: int) -> NDArray[np.float32]:
-    """``features``, dense or sparse, in ``n_components`` dimensions (cosine, 15 neighbours, no least distance).
+    """Reduce ``features``, dense or sparse, to ``n_components`` dimensions (cosine, 15 neighbours, least distance 0).
 
     The same seed gives the same vectors on the same machine. Few rows get fewer dimensions: UMAP starts from
-    eigenvectors of their graph, which has two fewer to give than rows. Two rows stay as they are.
+    eigenvectors of their graph, which has at most two fewer than rows. Two rows are returned unchanged.
     """
     umap = require_extra("umap", "umap")
     n_rows = features.shape[0]

@@ -15,7 +15,7 @@ from reference import significance_oracle as oracle
 from coterie.clustering.contingency import Contingency
 from coterie.errors import InputError, SettingError
 from coterie.metrics.external.scores import accuracy, evaluate
-from coterie.metrics.external.significance import PairedComparison, _drawn_shares, holm, paired_bootstrap
+from coterie.metrics.external.significance import PairedComparison, _sampled_shares, holm, paired_bootstrap
 
 Codes = NDArray[np.int64]
 MEASURES = ("accuracy", "nmi", "ari")
@@ -138,9 +138,9 @@ def test_ties_count_on_both_sides(seed: int) -> None:
 def test_seeds_are_drawn_with_the_variance_of_their_mean() -> None:
     generator = np.random.default_rng(0)
     scores = np.array([0.2, 0.9, 0.4, 0.7, 0.5])
-    drawn = [_drawn_shares(5, generator) @ scores for _ in range(40_000)]
+    drawn = [_sampled_shares(5, generator) @ scores for _ in range(40_000)]
     assert np.var(drawn) == pytest.approx(scores.var(ddof=1) / 5, rel=0.03)
-    assert _drawn_shares(1, generator).tolist() == [1.0]
+    assert _sampled_shares(1, generator).tolist() == [1.0]
 
 
 def test_pairs_of_seeds_stay_together() -> None:

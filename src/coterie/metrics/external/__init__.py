@@ -1,4 +1,4 @@
-"""Everything that takes true labels. No method imports this room: labels enter here and nowhere earlier."""
+"""Measures that take true labels. No method imports them: labels enter here and nowhere earlier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well candidates are ranked by their similarity to a question: MAP and MRR."""
+"""MAP and MRR: how well candidates are ranked by their similarity to a question."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ class RankingScores:
 
 
 def evaluate_ranking(questions: Iterable[tuple[ArrayLike, ArrayLike]]) -> RankingScores:
-    """``questions`` give for each the similarities of its candidates, and which of them are relevant.
+    """Score the ranking of the candidates of each question.
 
-    Nothing can be won by a tie: of candidates that are equally similar the relevant ones are ranked last. A question
-    without a relevant candidate has no right order and is left out.
+    ``questions`` yield, per question, the similarities of its candidates and which of them are relevant. Of equally
+    similar candidates the relevant ones are ranked last, so that ties gain nothing. A question without a relevant
+    candidate is left out.
     """
     precisions, reciprocals = [], []
     for similarities, relevant in questions:
@@ -49,7 +50,7 @@ def evaluate_ranking(questions: Iterable[tuple[ArrayLike, ArrayLike]]) -> Rankin
 
 
 def relevant_ranks(similarities: ArrayLike, relevant: ArrayLike) -> NDArray[np.int64]:
-    """Ranks of the relevant candidates, from 1, in ascending order."""
+    """Return the ranks of the relevant candidates, from 1, in ascending order."""
     near, wanted = np.asarray(similarities, dtype=np.float64), np.asarray(relevant, dtype=bool)
     if near.ndim != 1 or near.shape != wanted.shape:
         raise InputError(f"{wanted.size} candidates are marked relevant or not, and {near.size} have a similarity")

@@ -25,7 +25,7 @@ Labels: TypeAlias = Iterable[Hashable]
 class Scores:
     """Agreement of one clustering with the true labels, as fractions.
 
-    All numbers but ``n_without_label`` speak of the scored rows, those that have a true label.
+    All numbers but ``n_without_label`` are of the scored rows, those with a true label.
     """
 
     accuracy: float
@@ -34,9 +34,9 @@ class Scores:
     ari: float
     purity: float
     n_clusters: int
-    """Clusters that hold at least one scored row."""
+    """Clusters with at least one scored row."""
     n_labels: int
-    """Labels that occur."""
+    """Different labels."""
     n_rows: int
     """Rows scored."""
     n_unassigned: int
@@ -50,18 +50,18 @@ class Scores:
 
 
 def accuracy(labels_true: Labels, labels_pred: Labels) -> float:
-    """Share of rows that are right when each cluster is given one class in the best way (Hungarian matching).
+    """Return the share of correct rows when clusters are matched with classes in the best way (Hungarian matching).
 
-    A class goes to one cluster at most: of two clusters that split a class, one counts as wrong.
+    A class is matched with at most one cluster: of two clusters that split a class, one counts as wrong.
     """
     table = _table(labels_true, labels_pred)
     return table.accuracy(table.counts())
 
 
 def nmi(labels_true: Labels, labels_pred: Labels, average: NmiAverage = "arithmetic") -> float:
-    """Normalized mutual information: mutual information over the mean of the two entropies.
+    """Return normalized mutual information: mutual information over the mean of the two entropies.
 
-    ``average`` is the mean taken: papers differ, and the geometric mean never gives the lower score.
+    ``average`` is the kind of mean: papers differ, and the geometric mean never gives the lower score.
     """
     if average not in ("arithmetic", "geometric"):
         raise SettingError(f"average={average!r} is unknown: use 'arithmetic' or 'geometric'")
@@ -70,13 +70,13 @@ def nmi(labels_true: Labels, labels_pred: Labels, average: NmiAverage = "arithme
 
 
 def ari(labels_true: Labels, labels_pred: Labels) -> float:
-    """Adjusted Rand index: agreement over pairs of rows, 0 on average for chance, 1 when perfect."""
+    """Return the adjusted Rand index: agreement over pairs of rows, 0 on average for chance, 1 when perfect."""
     table = _table(labels_true, labels_pred)
     return table.ari(table.counts())
 
 
 def purity(labels_true: Labels, labels_pred: Labels) -> float:
-    """Share of rows that belong to the most frequent class of their cluster.
+    """Return the share of rows that belong to the most frequent class of their cluster.
 
     It rises with the number of clusters, and is 1 when each row is its own cluster.
     """
@@ -85,7 +85,7 @@ def purity(labels_true: Labels, labels_pred: Labels) -> float:
 
 
 def n_nonempty(labels_pred: Labels) -> int:
-    """Number of clusters that hold at least one row; ``-1`` is no cluster."""
+    """Return the number of clusters with at least one row; ``-1`` is no cluster."""
     codes = _codes(_as_list(labels_pred, "labels_pred"), "labels_pred", unassigned=UNASSIGNED)
     return len(np.unique(codes[codes != UNASSIGNED]))
 
@@ -139,7 +139,7 @@ def _pair(labels_true: Labels, labels_pred: Labels) -> tuple[list[Hashable], lis
 
 def _as_list(labels: Labels, name: str) -> list[Hashable]:
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
-        raise InputError(f"{name} is {type(labels).__name__}: give a list or an array with one label a row")
+        raise InputError(f"{name} is {type(labels).__name__}: give a list or an array with one label per row")
     if isinstance(labels, (Sequence, Iterator)):
         return list(labels)
     # Arrays, columns and tensors go through numpy: the items of some, such as tensors, do not hash by value.
@@ -147,7 +147,7 @@ def _as_list(labels: Labels, name: str) -> list[Hashable]:
     if array.ndim == 0:
         return list(labels)
     if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}: give one label a row, in one dimension")
+        raise InputError(f"{name} has shape {array.shape}: give one label per row, in one dimension")
     return list(array.tolist())
 
 

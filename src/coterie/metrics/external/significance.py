@@ -1,7 +1,7 @@
-"""Whether one method is better than another, or only luckier: a paired bootstrap, and Holm's correction for many tests.
+"""Whether one method is significantly better than another: a paired bootstrap, and Holm's correction.
 
-A score has two sources of chance: the documents that happen to be in the data set, and the seeds that happened to be
-run. Both are drawn again here, with repetition, the same ones for both methods.
+A score has two sources of chance: which documents are in the data set, and which seeds were run. Both are resampled
+with replacement, in the same way for both methods.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ Matching: TypeAlias = Literal["exact", "fixed"]
 LEVEL = 0.95
 """Share of the resampled differences that the interval holds."""
 ROUNDING = 1e-12
+"""Differences of scores up to this size are rounding errors."""
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """How much better the first method is than the second, as fractions of 1, and how sure that is.
+    """How much better the first method is than the second, as a fraction of 1, with an interval and a p-value.
 
     Attributes
     ----------
     measure, matching:
-        As asked for.
+        The measure and the kind of matching.
     first, second, difference:
         Mean score over the seeds of each method, and the first less the second.
     low, high:
@@ -41,7 +42,7 @@ class PairedComparison:
     p_value:
         Two-sided: how surprising the difference would be if there were none. 1 for methods that never differ.
     n_rows, n_resamples:
-        Documents with a label, and how often they were drawn.
+        Documents with a label, and the number of resamples.
     """
 
     measure: str
@@ -70,36 +71,36 @@ def paired_bootstrap(
     seed: int = 0,
     matching: Matching = "exact",
 ) -> PairedComparison:
-    """Compare two methods by what they made of the same documents, over some seeds each.
+    """Compare the clusterings that two methods made of the same documents, over some seeds each.
 
     Parameters
     ----------
     first, second:
-        For each method one array of predicted labels a seed; ``-1`` is no cluster, as everywhere in this room.
+        For each method one array of predicted labels per seed; ``-1`` is no cluster, as in the other measures.
     labels:
         The true labels. Rows without one are left out.
     measure:
         ``accuracy``, ``nmi`` (arithmetic mean) or ``ari``.
     n_resamples, seed:
-        How often documents and seeds are drawn, and the seed of these draws.
+        How often documents and seeds are resampled, and the seed of the resampling.
     matching:
-        Of accuracy alone: ``exact`` finds the best matching of clusters and classes for each draw of documents;
-        ``fixed`` keeps the one found on all documents, which takes a quarter of the time for 152 clusters and, with
-        enough documents a cluster, gives the same interval.
+        For accuracy only: ``exact`` finds the best matching of clusters and classes for each resample; ``fixed`` uses
+        the one found on all documents, which takes a quarter of the time for 152 clusters and, with enough documents
+        per cluster, gives the same interval.
 
     Notes
     -----
-    Each time as many documents as there are, and one seed fewer than there are, are drawn with repetition. One seed
-    fewer gives the mean over the drawn seeds the variance s²/n that a mean of n runs has; n of n would give (n - 1)/n
-    of it, a fifth too little for five seeds. Where both methods have equally many runs, the same places are drawn in
-    both lists: give the runs of both in the order of their seeds. Otherwise each has draws of its own. With one run a
-    method only documents are drawn, and the answer speaks of those two runs, not of the methods.
+    Each resample has as many documents as there are, and one seed fewer than there are, with replacement. One seed
+    fewer gives the mean over the sampled seeds the variance s²/n of a mean of n runs; n of n would give (n - 1)/n of
+    it, a fifth too little for five seeds. If both methods have equally many runs, the same positions are sampled in
+    both lists: give the runs of both in the order of their seeds. Otherwise each method is sampled by itself. With one
+    run per method only documents are resampled, and the result is about those two runs, not about the methods.
 
-    Documents drawn with repetition flatter a clustering, and more so the more clusters it has: a matching, or mutual
+    Resampled documents favour a clustering, and more so the more clusters it has: a matching, or mutual
     information, finds more to fit. So the resampled differences are moved to have the measured difference as their
     mean; where both methods have as many clusters that changes next to nothing.
 
-    The p-value is twice the share of resampled differences on the other side of zero, counting draws in which the
+    The p-value is twice the share of resampled differences on the other side of zero, counting resamples in which the
     methods tie on both sides; the smallest possible is 2/(n_resamples + 1). So it is below 0.05 about when the interval
     leaves zero out.
 
@@ -117,18 +118,18 @@ def paired_bootstrap(
     means = [float(np.mean([score(table, table.counts(whole)) for table in tables])) for tables in runs]
 
     generator = np.random.default_rng(seed)
-    drawn = np.empty(n_resamples)
+    resampled = np.empty(n_resamples)
     for index in range(n_resamples):
         weights = np.bincount(generator.integers(0, n_rows, n_rows), minlength=n_rows).astype(np.float64)
         shares = _seed_shares(sizes, generator)
         one, other = (
-            # A run that was not drawn need not be scored.
+            # A run that was not sampled need not be scored.
             sum(share * score(table, table.counts(weights)) for share, table in zip(part, tables, strict=True) if share)
             for part, tables in zip(shares, runs, strict=True)
         )
-        drawn[index] = one - other
+        resampled[index] = one - other
     difference = means[0] - means[1]
-    centred = drawn + (difference - drawn.mean())
+    centred = resampled + (difference - resampled.mean())
     low, high = np.quantile(centred, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return PairedComparison(
         measure=measure,
@@ -137,7 +138,7 @@ def paired_bootstrap(
         difference=difference,
         low=float(low),
         high=float(high),
-        p_value=_two_sided(drawn, centred),
+        p_value=_two_sided(resampled, centred),
         n_rows=n_rows,
         n_resamples=n_resamples,
         matching=matching,
@@ -145,14 +146,14 @@ def paired_bootstrap(
 
 
 def holm(p_values: Iterable[float]) -> tuple[float, ...]:
-    """P-values corrected for how many there are (Holm's step-down), in the order given.
+    """Return p-values corrected for their number (Holm's step-down), in the order given.
 
     The smallest of m is multiplied by m, the next by m - 1, and so on; none ends up below a smaller one's, none above
     1. Calling those up to 0.05 significant is wrong anywhere among them in at most 5 % of all such tables.
     """
     given = np.asarray(list(p_values), dtype=np.float64)
     if given.ndim != 1 or not np.all((given >= 0) & (given <= 1)):
-        raise InputError("p_values must be numbers from 0 to 1, one a test")
+        raise InputError("p_values must be numbers from 0 to 1, one per test")
     order = np.argsort(given, kind="stable")
     stepped = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
     adjusted = np.empty_like(given)
@@ -160,27 +161,27 @@ def holm(p_values: Iterable[float]) -> tuple[float, ...]:
     return tuple(adjusted.tolist())
 
 
-# --- the draws --------------------------------------------------------------------------------------------
+# --- resampling --------------------------------------------------------------------------------------------
 
 
 def _seed_shares(sizes: Sequence[int], generator: np.random.Generator) -> list[NDArray[np.float64]]:
-    """What each run counts in the mean of its method; equally many runs are drawn together."""
-    shares = [_drawn_shares(sizes[0], generator)]
-    shares.append(shares[0] if sizes[1] == sizes[0] else _drawn_shares(sizes[1], generator))
+    """Return the weight of each run in the mean of its method; equally many runs are sampled together."""
+    shares = [_sampled_shares(sizes[0], generator)]
+    shares.append(shares[0] if sizes[1] == sizes[0] else _sampled_shares(sizes[1], generator))
     return shares
 
 
-def _drawn_shares(size: int, generator: np.random.Generator) -> NDArray[np.float64]:
+def _sampled_shares(size: int, generator: np.random.Generator) -> NDArray[np.float64]:
     draws = max(1, size - 1)
     return np.bincount(generator.integers(0, size, draws), minlength=size) / draws
 
 
-def _two_sided(drawn: NDArray[np.float64], centred: NDArray[np.float64]) -> float:
+def _two_sided(resampled: NDArray[np.float64], centred: NDArray[np.float64]) -> float:
     # Where the methods tied they tie: neither the centring nor rounding may turn that into a difference.
-    tied = np.abs(drawn) <= ROUNDING
+    tied = np.abs(resampled) <= ROUNDING
     below = np.count_nonzero((centred <= ROUNDING) | tied)
     above = np.count_nonzero((centred >= -ROUNDING) | tied)
-    return min(1.0, 2.0 * (1 + min(int(below), int(above))) / (len(drawn) + 1))
+    return min(1.0, 2.0 * (1 + min(int(below), int(above))) / (len(resampled) + 1))
 
 
 # --- from labels to tables --------------------------------------------------------------------------------
@@ -195,12 +196,12 @@ def _score_of(
         return Contingency.ari
     if matching == "exact":
         return Contingency.accuracy
-    kept = {id(table): table.matching(table.counts()) for table in tables}
-    return lambda table, counts: table.accuracy(counts, kept[id(table)])
+    matchings = {id(table): table.matching(table.counts()) for table in tables}
+    return lambda table, counts: table.accuracy(counts, matchings[id(table)])
 
 
 def _tables(methods: Sequence[tuple[str, Sequence[Labels]]], labels: Labels) -> tuple[list[list[Contingency]], int]:
-    """A table for each run of each method, and how many rows have a label."""
+    """Return a table for each run of each method, and how many rows have a label."""
     true = _as_list(labels, "labels")
     labelled = [row for row, label in enumerate(true) if not _is_missing(label)]
     if not labelled:
@@ -209,7 +210,7 @@ def _tables(methods: Sequence[tuple[str, Sequence[Labels]]], labels: Labels) -> 
     found = []
     for name, runs in methods:
         if isinstance(runs, (str, bytes)) or not len(runs):
-            raise InputError(f"{name} holds no runs: give one array of predicted labels a seed")
+            raise InputError(f"{name} holds no runs: give one array of predicted labels per seed")
         found.append(
             [_table(f"{name}[{place}]", run, true_codes, labelled, len(true)) for place, run in enumerate(runs)]
         )

@@ -39,10 +39,10 @@ class ClusterDistances:
 
 
 def cluster_distances(embeddings: ArrayLike, labels: ArrayLike) -> ClusterDistances:
-    """Measure how tight and how far apart clusters are; a centroid is the mean of its cluster's texts.
+    """Return how tight and how far apart clusters are; a centroid is the mean of its cluster's texts.
 
     Rows labelled -1 are left out. With a single cluster ``inter`` is NaN rather than an error, so that a run
-    that tracks these distances outlives a collapse.
+    that tracks these distances continues after a collapse.
     """
     data = clustered_points(embeddings, labels)
     sizes = data.sizes.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Dunn index: the narrowest gap between clusters over the widest cluster (Dunn, 1974)."""
+"""Dunn index: the smallest gap between clusters over the largest diameter of a cluster (Dunn, 1974)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from coterie.metrics.internal.inputs import (
 
 
 def dunn(embeddings: ArrayLike, labels: ArrayLike) -> float:
-    """Smallest distance between texts of different clusters, over the largest between two of one cluster.
+    """Return the smallest distance between texts of different clusters over the largest between two of one cluster.
 
-    Distances are Euclidean; higher is better. Rows labelled -1 are left out, and at least two clusters are
+    Distances are Euclidean; larger is better. Rows labelled -1 are left out, and at least two clusters are
     needed. Where every cluster has diameter 0 (single texts or duplicates) the index is infinite, unless two
     clusters also share a point: a gap of 0 always gives 0.
     """
