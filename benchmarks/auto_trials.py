@@ -1,9 +1,9 @@
-"""The default method on the tuning sets: its start, its rounds, which the guard selected, and how long it took.
+"""The default method on the tuning sets: its start, its rounds, what the guard selected, and the seconds.
 
     PYTHONPATH=src python benchmarks/auto_trials.py --texts 1500 --out benchmarks/results/auto_trials.json
     PYTHONPATH=src python benchmarks/auto_trials.py --sets snips --texts 5000 --out benchmarks/results/auto_trials.json
 
-Of each set so many rows are drawn by a seed. The number of classes is given; labels are read when all is done. ``--set
+``--texts`` rows of each set are sampled. The number of classes is given; labels are read after the fit. ``--set
 name=value`` changes settings; every trial is added to the file with its date.
 """
 
@@ -40,15 +40,17 @@ def main() -> None:
     for name in options.sets.split(","):
         data = load_set(find_set(name))
         rows = np.sort(np.random.default_rng(1).permutation(len(data.texts))[: options.texts])
-        told = tried([data.texts[row] for row in rows], [data.labels[row] for row in rows], options.seed, settings)
-        trial = {"set": name, "date": datetime.now(UTC).date().isoformat(), "code_version": __version__, **told}
+        outcome = run_trial(
+            [data.texts[row] for row in rows], [data.labels[row] for row in rows], options.seed, settings
+        )
+        trial = {"set": name, "date": datetime.now(UTC).date().isoformat(), "code_version": __version__, **outcome}
         print(json.dumps(trial), flush=True)
         trials = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else []
         options.out.write_text(json.dumps([*trials, trial], indent=1) + "\n", encoding="utf-8")
 
 
-def tried(texts: list[str], labels: list[str], seed: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """Fit, and score every candidate afterwards."""
+def run_trial(texts: list[str], labels: list[str], seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """Fit, score every candidate afterwards, and return the outcome as plain data."""
     model = build_method("auto", len(set(labels)), seed, settings, {})
     assert isinstance(model, Coterie)
     began = time.perf_counter()

@@ -1,13 +1,13 @@
-"""What confidence is worth: its parameters from the tuning sets, and how far it is off, there and on the eight.
+"""Learn the parameters of confidence on the tuning sets, and measure its calibration there and on the eight sets.
 
     PYTHONPATH=src python benchmarks/calibrate.py --sets tuning --out benchmarks/results/calibration.json
     PYTHONPATH=src python benchmarks/calibrate.py --sets short --out benchmarks/results/calibration.json
 
 The frozen encoder is clustered by k-means and by Ward's linkage, with the number of classes given. A text is right
 where its class is the most frequent one of its cluster. The first command learns the parameters on the tuning sets and
-parts of them, each set counting alike, prints them for ``coterie/calibration/calibration.py``, and tells how far they
-are off where each set is left out in turn. The second takes those of the package as they are. Embeddings are kept in
-``--cache``; ``--method`` fits a method that trains, on all texts of the named sets.
+parts of them, with equal weight of the sets, prints them for ``coterie/runs/calibration/calibration.py``, and measures
+the calibration error with each set left out in turn. The second uses the parameters of the package. Embeddings are
+stored in ``--cache``; ``--method`` fits a method that trains, on all texts of the named sets.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def main() -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     content = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else {}
     if options.sets == "tuning":
-        content |= learned(list(tuning_problems(options.cache)))
+        content |= learn(list(tuning_problems(options.cache)))
     else:
         names = EIGHT_SHORT if options.sets == "short" else tuple(options.sets.split(","))
         for row, name, problem in measured_problems(names, options):
-            told = on_its_own(problem)
-            content.setdefault("short", {}).setdefault(row, {})[name] = told
-            print(row, name, told["ece"], told["mean_confidence"], told["right"], flush=True)
+            measured = measure(problem)
+            content.setdefault("short", {}).setdefault(row, {})[name] = measured
+            print(row, name, measured["ece"], measured["mean_confidence"], measured["right"], flush=True)
     content |= {
         "what": "expected calibration error of confidence: right is a text of its cluster's most frequent class",
         "date": datetime.now(UTC).date().isoformat(),
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 class Problem:
-    """A clustering, what speaks for each of its texts, and which of them are right."""
+    """A clustering, the criteria of each of its texts, and which of them are right."""
 
     def __init__(self, found: Calibration, labels: NDArray[np.int64], margins: NDArray[Any], truth: list[str]) -> None:
         inside = labels >= 0
@@ -81,18 +81,18 @@ class Problem:
 def frozen_problem(
     corpus: Corpus, truth: list[str], vectors: NDArray[np.float32], clusterer: str, seed: int
 ) -> Problem:
-    """``vectors``: one row a distinct text."""
+    """Cluster frozen vectors, one row per distinct text, and calibrate the clustering on a sample."""
     model = FrozenEncoder(len(set(truth)), clusterer=clusterer, random_state=seed)
     model.fit(corpus, embeddings=corpus.expand(vectors, 0.0))
     first = np.unique(corpus.distinct_index, return_index=True)[1]
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(first))[:SAMPLE])
-    rows = first[drawn]
-    found = calibrate(model.labels_[rows], model.confidence_[rows], vectors[drawn], model.n_clusters)
+    sample = np.sort(np.random.default_rng(seed).permutation(len(first))[:SAMPLE])
+    rows = first[sample]
+    found = calibrate(model.labels_[rows], model.confidence_[rows], vectors[sample], model.n_clusters)
     return Problem(found, model.labels_, model.confidence_, truth)
 
 
 def tuning_problems(cache: Path) -> Iterator[tuple[str, str, Problem]]:
-    """With the set that each is a part of."""
+    """Yield the tuning set, the name and the problem of every part of a tuning set."""
     for name, corpus, truth, vectors in tuning_sets(cache):
         for clusterer in CLUSTERERS:
             yield name.split(",")[0], f"{name}, {clusterer}", frozen_problem(corpus, truth, vectors, clusterer, 0)
@@ -113,13 +113,13 @@ def measured_problems(names: tuple[str, ...], options: argparse.Namespace) -> It
         yield options.method, name, Problem(found, model.labels_, model.confidence_, list(loaded.labels))
 
 
-def learned(problems: list[tuple[str, str, Problem]]) -> dict[str, Any]:
-    """Parameters from all problems, and the error on each where its set was left out."""
-    intercept, weights = fitted(problems)
+def learn(problems: list[tuple[str, str, Problem]]) -> dict[str, Any]:
+    """Return the parameters from all problems, and the error on each when its set is left out."""
+    intercept, weights = fit(problems)
     print(f"INTERCEPT = {intercept:.2f}\nWEIGHTS = { {k: round(w, 2) for k, w in zip(WEIGHTS, weights, strict=True)} }")
     left_out: dict[str, Any] = {}
     for source in dict.fromkeys(source for source, _, _ in problems):
-        parameters = fitted([each for each in problems if each[0] != source])
+        parameters = fit([each for each in problems if each[0] != source])
         for _, name, problem in (each for each in problems if each[0] == source):
             left_out[name] = round(expected_error(probabilities(problem, *parameters), problem.right), 4)
     by_set = defaultdict(list)
@@ -136,13 +136,13 @@ def learned(problems: list[tuple[str, str, Problem]]) -> dict[str, Any]:
     }
 
 
-def fitted(problems: list[tuple[str, str, Problem]]) -> tuple[float, NDArray[np.float64]]:
+def fit(problems: list[tuple[str, str, Problem]]) -> tuple[float, NDArray[np.float64]]:
     from sklearn.linear_model import LogisticRegression
 
     parts = defaultdict(int)
     for source, _, _ in problems:
         parts[source] += 1
-    # Every set counts as much as another, however many texts and parts it has.
+    # Every set has the same weight, however many texts and parts it has.
     weights = [np.full(len(p.right), 1000 / len(p.right) / parts[source]) for source, _, p in problems]
     model = LogisticRegression().fit(
         np.concatenate([p.signs for *_, p in problems]),
@@ -156,17 +156,17 @@ def probabilities(problem: Problem, intercept: float, weights: NDArray[np.float6
     return 1 / (1 + np.exp(-(intercept + problem.signs @ weights)))
 
 
-def on_its_own(problem: Problem) -> dict[str, Any]:
-    """With the parameters of the package."""
+def measure(problem: Problem) -> dict[str, Any]:
+    """Return the calibration of a problem with the parameters of the package."""
     confidence, right = problem.confidence, problem.right
-    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    position = np.minimum((confidence * BINS).astype(int), BINS - 1)
     bins = [
         {
             "texts": int(inside.sum()),
             "confidence": round(float(confidence[inside].mean()), 4),
             "right": round(float(right[inside].mean()), 4),
         }
-        for inside in (place == each for each in range(BINS))
+        for inside in (position == each for each in range(BINS))
         if inside.any()
     ]
     return {
@@ -180,9 +180,9 @@ def on_its_own(problem: Problem) -> dict[str, Any]:
 
 
 def expected_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Expected calibration error, ten even bins."""
-    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = [abs(float((confidence - right)[place == each].sum())) for each in range(BINS)]
+    """Return the expected calibration error, with ten bins of equal width."""
+    position = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    gaps = [abs(float((confidence - right)[position == each].sum())) for each in range(BINS)]
     return sum(gaps) / len(right)
 
 

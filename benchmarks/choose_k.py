@@ -1,11 +1,13 @@
-"""What ``-k auto`` chooses, and what that costs: on the tuning sets, by which its rule was decided, and on the eight.
+"""The number of clusters that ``-k auto`` selects, and its scores, on the tuning sets and the eight short-text sets.
+
+Its rule was chosen on the tuning sets.
 
     PYTHONPATH=src python benchmarks/choose_k.py --sets tuning --out benchmarks/results/choose_k.json
     PYTHONPATH=src python benchmarks/choose_k.py --sets short --out benchmarks/results/choose_k.json
 
-A tuning set is 4,000 of its distinct texts at most, or those of some of its classes. Of the eight short-text sets, all
-texts are clustered. Scores are of k-means (10 starts, seed 0) on the frozen encoder's embeddings, with the number
-chosen and with the number of classes. Results are added to the file set by set; embeddings are kept in ``--cache``.
+A tuning set is a sample of at most 4,000 distinct texts, or those of some of its classes. All texts of
+the eight are clustered. Scores are of k-means (10 starts, seed 0) on the frozen encoder's embeddings, with the number
+selected and with the number of classes. Results are added to the file set by set; embeddings are stored in ``--cache``.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from coterie.text.corpus import Corpus, as_corpus
 from coterie.text.sampling import draw_sample
 
 TUNING = ("support", "atis", "snips", "banking77", "twentynews_subject", "dblp")
-# Parts of them: so many classes, drawn by a seed.
+# Parts of them: the set, the number of classes, and the seed that samples them.
 PARTS = (
     ("support", 5, 1),
     ("support", 8, 18),
@@ -78,7 +80,7 @@ def main() -> None:
 
 
 def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """Choose k and score it. ``vectors``: one row per distinct text; ``labels``: one per row."""
+    """Select k and score it. ``vectors``: one row per distinct text; ``labels``: one per row."""
     began = time.perf_counter()
     found = choose_k(corpus, vectors=corpus.expand(vectors, 0.0))
     seconds = time.perf_counter() - began
@@ -109,7 +111,7 @@ def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32]) ->
 
 
 def near(candidates: tuple[KCandidate, ...], k: int) -> list[int]:
-    """The lowest and the highest number whose sum of criteria is as good as that of the best."""
+    """Return the lowest and the highest number whose score is nearly that of the best."""
     best = next(each.score for each in candidates if each.k == k)
     close = [each.k for each in candidates if best - each.score < NEARLY_EQUAL]
     return [min(close), max(close)]
@@ -127,14 +129,14 @@ def tuning_sets(cache: Path) -> Iterator[tuple[str, Corpus, list[str], NDArray[n
         yield name, as_corpus(texts), whole[name][1].tolist(), vectors
     for name, n_classes, seed in PARTS:
         texts, labels, vectors = whole[name]
-        drawn = np.random.default_rng(seed).choice(np.unique(labels), n_classes, replace=False)
-        yield f"{name}, {n_classes} classes", *_part(texts, labels, vectors, np.flatnonzero(np.isin(labels, drawn)))
+        sampled = np.random.default_rng(seed).choice(np.unique(labels), n_classes, replace=False)
+        yield f"{name}, {n_classes} classes", *_part(texts, labels, vectors, np.flatnonzero(np.isin(labels, sampled)))
     texts, labels, vectors = whole["banking77"]
-    kept: list[int] = []
+    uneven: list[int] = []
     for rank, label in enumerate(np.random.default_rng(0).permutation(np.unique(labels))):
         rows = np.flatnonzero(labels == label)
-        kept += rows[: max(3, round(len(rows) / (1 + rank) ** 0.5))].tolist()
-    yield UNEVEN, *_part(texts, labels, vectors, np.sort(kept))
+        uneven += rows[: max(3, round(len(rows) / (1 + rank) ** 0.5))].tolist()
+    yield UNEVEN, *_part(texts, labels, vectors, np.sort(uneven))
 
 
 def _part(

@@ -1,9 +1,9 @@
-"""Add a setting of the default method, as it ran on the eight short-text sets, to the log of all that were tried there.
+"""Add the runs of a setting of the default method on the eight short-text sets to the log of such settings.
 
     PYTHONPATH=src python benchmarks/log_eight.py --store FOLDER --what "…" --out benchmarks/results/auto_eight.json
 
 ``--store`` is a folder that ``coterie benchmark run -m auto -d short -s 0-4 --out FOLDER`` filled.
-Whatever came out is logged, with its date.
+The result is logged with its date, whatever it is.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def main() -> None:
 
 
 def of_sets(runs: list[dict[str, Any]], which: str) -> dict[str, Any]:
-    """Accuracy and NMI by set and seed."""
+    """Return accuracy and NMI by data set and seed."""
     found: dict[str, Any] = {}
     for run in sorted(runs, key=lambda each: (EIGHT_SHORT.index(each["dataset"]), each["seed"])):
         scores = run["scores"][which]
-        told = {name: round(scores[name], 2) for name in ("accuracy", "nmi")}
-        found.setdefault(run["dataset"], {})[str(run["seed"])] = told
+        rounded = {name: round(scores[name], 2) for name in ("accuracy", "nmi")}
+        found.setdefault(run["dataset"], {})[str(run["seed"])] = rounded
     return found
 
 

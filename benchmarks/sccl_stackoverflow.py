@@ -1,8 +1,8 @@
-"""SCCL on StackOverflow: frozen start against trained end, from the same centres, with seconds an epoch.
+"""SCCL on StackOverflow: frozen start against trained end, from the same centres, with the seconds per epoch.
 
     PYTHONPATH=src python benchmarks/sccl_stackoverflow.py --out benchmarks/results/sccl_stackoverflow.json
 
-Fitting sees the texts alone; the labels are read afterwards, to score the saved assignments.
+Fitting reads the texts alone; the labels are read afterwards, to score the saved assignments.
 """
 
 from __future__ import annotations

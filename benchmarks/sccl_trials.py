@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/sccl_trials.py trials.json --out benchmarks/results/sccl_trials.json --jobs 8
 
-The input is a list of objects with ``dataset``, ``seed``, ``limit`` (draw so many texts), ``params`` and ``training``
+The input is a list of objects with ``dataset``, ``seed``, ``limit`` (sample so many texts), ``params`` and ``training``
 (arguments of SCCL and TrainingConfig), as they stand in ``trials`` of the results. Scores are [ACC, NMI] in percent.
 Labels are read after each fit.
 """

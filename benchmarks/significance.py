@@ -1,8 +1,8 @@
-"""How often the paired bootstrap calls equally good methods different, when the seeds are all that differs.
+"""How often the paired bootstrap calls equally good methods different, when only the seeds differ.
 
     PYTHONPATH=src python benchmarks/significance.py --out benchmarks/results/significance.json
 
-Each run of each method gets a share of wrong texts drawn from one and the same distribution.
+The share of wrong texts of each run of each method is sampled from one distribution.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRONG, SPREAD = 0.3, 0.05
 
 
 def rejected(n_seeds: int, comparisons: int, texts: int, resamples: int) -> float:
-    """The share of comparisons with p below 0.05."""
+    """Return the share of comparisons with p below 0.05."""
     generator = np.random.default_rng(n_seeds)
     truth = generator.integers(CLASSES, size=texts)
 

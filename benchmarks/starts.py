@@ -3,9 +3,9 @@
     PYTHONPATH=src python benchmarks/starts.py --sets tuning --out benchmarks/results/starts.json
     PYTHONPATH=src python benchmarks/starts.py --sets short --out benchmarks/results/starts.json
 
-Tuning sets are those of choose_k.py: 4,000 of their distinct texts at most, or those of some of their classes. Of the
+Tuning sets are those of choose_k.py: samples of at most 4,000 distinct texts, or those of some of their classes. Of the
 eight short-text sets all texts are clustered. The number of classes is given. Results are added to the file set by set;
-embeddings are kept in ``--cache``.
+embeddings are stored in ``--cache``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     PYTHONPATH=src python benchmarks/structure.py --out benchmarks/results/structure.json
 
-On the tuning sets of choose_k.py, whole (1,500 texts at most) and as draws of 200 and 100 texts, beside texts of words
-that are drawn at random from theirs, and variations of one message. Embeddings are kept in ``--cache``.
+On the tuning sets of choose_k.py, whole (1,500 texts at most) and as samples of 200 and 100 texts, beside texts of
+words that are sampled from theirs, and variations of one message. Embeddings are stored in ``--cache``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from coterie.selection.structure import (
     structure_beyond_chance,
 )
 
-MOST, DRAWS = 1_500, (200, 100)
+MOST, SAMPLES = 1_500, (200, 100)
 MESSAGE = "my parcel is late and nobody at the depot can tell me when the courier will bring it to my door"
 
 
@@ -56,7 +56,7 @@ def main() -> None:
     for name, corpus, labels, vectors in tuning_sets(options.cache):
         classes = len(set(labels))
         add(name, vectors[np.sort(generator.permutation(len(vectors))[:MOST])], classes)
-        for draw in DRAWS:
+        for draw in SAMPLES:
             if "," not in name and 4 * classes <= draw:
                 add(f"{name}, {draw} texts", vectors[np.sort(generator.permutation(len(vectors))[:draw])], classes)
         if "," not in name:

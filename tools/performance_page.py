@@ -3,7 +3,7 @@
     python tools/performance_page.py            write them
     python tools/performance_page.py --check    fail if they are not up to date
 
-A figure that no run stands behind is shown as not measured.
+A figure without a run is shown as not measured.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ROWS: list[Row] = [
         ),
     ),
     (
-        "embedding 1,000,000 made titles on one GPU, tokenising included",
+        "embedding 1,000,000 generated titles on one GPU, tokenising included",
         "sentence-transformers, its default and its best",
         "8 and 3 times its rate",
         "speed/embedding",
@@ -128,12 +128,12 @@ ROWS: list[Row] = [
         "speed/whole_job_auto",
         lambda r: (
             f"{r['wall_seconds'] / 60:.1f} minutes, {r['peak_resident_bytes'] / 1e9:.1f} GB; the guard is off, since "
-            "made titles have nothing to learn",
+            "generated titles have nothing to learn",
             r["wall_seconds"] <= 600,
         ),
     ),
     (
-        "`coterie explore` on a run of 20,000 texts, from the command to the drawn map, 2 CPU cores",
+        "`coterie explore` on a run of 20,000 texts, from the command to the visible map, 2 CPU cores",
         "-",
         "3 s",
         "speed/explorer_open",
@@ -256,26 +256,27 @@ def page() -> str:
         "# Performance",
         "<!-- written by tools/performance_page.py from benchmarks/results/; do not edit -->",
         "Every figure is a median or a single run of a script in benchmarks/speed/, with its JSON beside it; ratios "
-        "are taken in one run on one machine. What was tried, what was expected of it and what came out: "
+        "are measured in one run on one machine. Experiments, with what was expected and what was measured: "
         "[benchmarks/speed/NOTES.md](../benchmarks/speed/NOTES.md).",
         "## Targets",
         targets(),
         "The machines:",
         machines(),
-        "## The quality that was kept",
-        "Five seeds each, before anything was made faster and now; mean and deviation between seeds. Batches are drawn "
-        "at random now (before, texts of like length shared one), and k-means runs on the GPU. AECL answers "
-        "with its head; k-means on its embeddings is shown beside it. On StackOverflow those have two optima within "
-        "about 1 % of each other's inertia, the lower at 78.4 of accuracy and the other at 83; the GPU's k-means and "
-        "scikit-learn's find the same one ([aecl_kmeans.json](../benchmarks/results/aecl_kmeans.json)), so the lower "
-        "figure is no worse k-means.",
+        "## Quality before and after",
+        "Five seeds each, before anything was made faster and now: mean and standard deviation over seeds. Batches are "
+        "sampled at random now (before, texts of similar length shared a batch), and k-means runs on the GPU. AECL "
+        "returns the partition of its head; k-means on its embeddings is shown beside it. On StackOverflow k-means has "
+        "two optima within about 1 % of each other's inertia, the lower at an accuracy of 78.4 and the other at 83; "
+        "k-means on the GPU and scikit-learn's find the same one "
+        "([aecl_kmeans.json](../benchmarks/results/aecl_kmeans.json)), so the lower accuracy is not due to worse "
+        "k-means.",
         quality(),
     ]
     if growth is not None:
         parts += [
             "## How cost grows",
-            f"{growth['method']} with its defaults on made titles, one GPU; the cap of 1,000 steps holds from some "
-            "80,000 texts on. Memory is the whole process, of which torch and CUDA are about 2 GB.",
+            f"{growth['method']} with its defaults on generated titles, one GPU; from about 80,000 texts on, the "
+            "limit of 1,000 steps applies. Memory is of the whole process, of which torch and CUDA are about 2 GB.",
             "![seconds and memory against texts and clusters](growth.svg)",
             growth_table(growth),
             growth.get("remark", ""),

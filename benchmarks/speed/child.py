@@ -1,4 +1,4 @@
-"""A command watched from outside (seconds, resident memory of it and its helpers); titles for its input, in blocks."""
+"""Run a command and measure its seconds and resident memory, child processes included; generate titles as input."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import made_titles, resident
+from common import generate_titles, resident
 
 MADE = 200_000
 
 
 def numbered_titles(rows: int) -> Iterator[str]:
-    """So many distinct titles: the same ones again and again, each with a running number."""
-    titles = made_titles(min(rows, MADE))
+    """Yield distinct titles in blocks: the same ones repeatedly, each with a number."""
+    titles = generate_titles(min(rows, MADE))
     for number in range(rows):
         yield f"{titles[number % len(titles)]} {number}"
 
 
 @dataclass(frozen=True)
 class Watched:
-    """Wall seconds of a command, and what was seen every so often: seconds, resident bytes, and the look's answer."""
+    """Wall seconds of a command, and measurements at intervals: seconds, resident bytes, and the result of a probe."""
 
     seconds: float
     samples: list[tuple[float, int, float]]
@@ -35,7 +35,7 @@ class Watched:
 
 
 def family(process: int) -> list[int]:
-    """The process and all it has started (pages they share are counted for each)."""
+    """Return the resident bytes of a process and its children; shared pages are counted for each."""
     found = [process]
     for each in found:
         with suppress(OSError):
@@ -44,7 +44,7 @@ def family(process: int) -> list[int]:
 
 
 def watched(arguments: Sequence[str], look: Callable[[], float] = lambda: 0.0, every: float = 0.05) -> Watched:
-    """Run ``python -m coterie`` with ``arguments``; ends this script where the command fails."""
+    """Run ``python -m coterie`` with ``arguments``; end this script if the command fails."""
     samples: list[tuple[float, int, float]] = []
     began = time.perf_counter()
     child = subprocess.Popen([sys.executable, "-m", "coterie", *arguments])

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import made_titles, repeated, write
+from common import generate_titles, repeated, write
 
 
 def main() -> None:
@@ -23,8 +23,8 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        FrozenEncoder(5, device="cpu").fit(made_titles(300)).save_pretrained(folder / "model")
-        (folder / "ten.txt").write_text("\n".join(made_titles(10, seed=1)) + "\n", encoding="utf-8")
+        FrozenEncoder(5, device="cpu").fit(generate_titles(300)).save_pretrained(folder / "model")
+        (folder / "ten.txt").write_text("\n".join(generate_titles(10, seed=1)) + "\n", encoding="utf-8")
         command = [sys.executable, "-m", "coterie", "predict", str(folder / "model"), str(folder / "ten.txt")]
         command += ["-o", str(folder / "out.csv"), "--overwrite", "--device", "cpu", "--quiet"]
 

@@ -1,4 +1,4 @@
-"""What the speed scripts share: titles made by a seed, medians of repeats, the machine, the JSON."""
+"""Shared by the speed scripts: generated titles, medians of repeats, the machine, the JSON file."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ import numpy as np
 RESULTS = Path(__file__).parent.parent / "results" / "speed"
 
 
-def made_titles(count: int, seed: int = 0) -> list[str]:
-    """``count`` distinct English titles of 4 to 12 words (about 8, as StackOverflow's), the same for the same seed."""
+def generate_titles(count: int, seed: int = 0) -> list[str]:
+    """Return ``count`` distinct English titles of 4 to 12 words (about 8, like StackOverflow's)."""
     from coterie import load_dataset
     from coterie.text.augmentation.wordnet import _table
 
     common = {word for text in load_dataset("support").texts for word in text.lower().split() if word.isalpha()}
     rare = [word for word in sorted(_table()) if word.isalpha() and len(word) > 2 and word not in common]
     generator = np.random.default_rng(seed)
-    # A few words are in most titles and most words in few, as in any language.
+    # A few words are in most titles and most words in few, as in natural language.
     words = np.array([*generator.permutation(sorted(common)), *generator.permutation(rare)[:50_000]])
     shares = 1 / np.arange(2, len(words) + 2)
     shares /= shares.sum()
     titles: dict[str, None] = {}
     while len(titles) < count:
         lengths = np.clip(generator.poisson(8, size=100_000), 4, 12)
-        drawn = words[generator.choice(len(words), size=int(lengths.sum()), p=shares)]
-        for title in np.split(drawn, np.cumsum(lengths)[:-1]):
+        sampled = words[generator.choice(len(words), size=int(lengths.sum()), p=shares)]
+        for title in np.split(sampled, np.cumsum(lengths)[:-1]):
             titles.setdefault(" ".join(title))
     return list(titles)[:count]
 
@@ -76,7 +76,7 @@ def peak_memory(every: float = 0.05) -> Iterator[dict[str, float]]:
 
 
 def resident(process: int | None = None) -> int:
-    """Resident memory of a process in bytes (Linux)."""
+    """Return the resident memory of a process in bytes (Linux)."""
     pages = Path(f"/proc/{process or 'self'}/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 

@@ -4,7 +4,7 @@
     PYTHONPATH=src python benchmarks/speed/embedding.py --device cpu --name embedding_cpu --titles 20000 \\
         --dataset stackoverflow
 
-Titles are distinct and made by a seed, or the texts of ``--dataset``. sentence-transformers gets its own best: half
+Titles are distinct and generated, or the texts of ``--dataset``. sentence-transformers gets its own best: half
 precision and the best of several batch sizes, on as many of the titles as ``--theirs`` says.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import made_titles, repeated, write
+from common import generate_titles, repeated, write
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--titles", type=int, default=1_000_000)
     parser.add_argument("--theirs", type=int, help="how many of them sentence-transformers embeds (default: all)")
-    parser.add_argument("--dataset", help="texts of a data set in place of made ones")
+    parser.add_argument("--dataset", help="texts of a data set in place of generated ones")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[128, 512, 2048])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--clusters", type=int, default=20)
@@ -45,7 +45,7 @@ def main() -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     device = torch.device(options.device)
-    titles = list(load_dataset(options.dataset).texts) if options.dataset else made_titles(options.titles)
+    titles = list(load_dataset(options.dataset).texts) if options.dataset else generate_titles(options.titles)
     titles = titles[: options.titles]
     fewer = titles[: options.theirs]
     encoder = TransformerEncoder.load(DEFAULT_MODEL, device=device, max_length=64)

@@ -1,9 +1,9 @@
-"""From the command ``coterie explore RUN`` until the page shows its groups and its map, in a real browser.
+"""Seconds from the command ``coterie explore RUN`` until the page shows its clusters and its map, in a browser.
 
     PYTHONPATH=src python benchmarks/speed/explorer_open.py RUN --made-on "one H200"
 
 The browser (chromium, headless) is open already. Every time is of a new server and a new page; the first one, with cold
-files, is left out of the median and told beside it.
+files, is left out of the median and reported beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "browser"
 
 from chromium import Page
 
-DRAWN = "map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data.some((value) => value > 0)"
+MAP_IS_SHOWN = "map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data.some((value) => value > 0)"
 TIMES = 6
 
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def opened(run: Path) -> tuple[float, float]:
-    """Seconds until the server listens, and until all is drawn."""
+    """Return the seconds until the server listens, and until everything is shown."""
     command = [sys.executable, "-m", "coterie", "explore", str(run), "--port", "0", "--no-browser", "--device", "cpu"]
     with tempfile.TemporaryDirectory() as profile, Page(Path(profile)) as page:
         began = time.perf_counter()
@@ -56,7 +56,7 @@ def opened(run: Path) -> tuple[float, float]:
             listening = time.perf_counter() - began
             page.open(address)
             page.wait("document.querySelectorAll('#groups li').length > 1")
-            page.wait(DRAWN)
+            page.wait(MAP_IS_SHOWN)
             return listening, time.perf_counter() - began
         finally:
             server.terminate()

@@ -1,8 +1,8 @@
-"""How seconds and memory of fit and predict grow with the texts and with the clusters, and what the estimate said.
+"""How seconds and memory of fit and predict grow with the texts and with the clusters, and the estimate of the seconds.
 
     PYTHONPATH=src python benchmarks/speed/growth.py
 
-Made titles, SCCL with its defaults. Every size runs in a process of its own; memory is that process at its largest.
+Generated titles, SCCL with its defaults. Every size runs in a process of its own; memory is its peak.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from common import made_titles, peak_memory, write
+from common import generate_titles, peak_memory, write
 
 
 def main() -> None:
@@ -53,8 +53,8 @@ def one(n_texts: int, n_clusters: int, method: str, device: str) -> dict[str, An
     from coterie.methods.cost_estimate import estimate
     from coterie.text.corpus import as_corpus
 
-    texts = made_titles(n_texts)
-    # What every first use of a device pays once is no growth.
+    texts = generate_titles(n_texts)
+    # The first use of a device takes longer, once: that is not growth.
     build_method(method, 4, 0, {"training.max_steps": 4}, {"device": device}).fit(texts[:200])
     corpus = as_corpus(texts)
     model = build_method(method, n_clusters, 0, {}, {"device": device})

@@ -23,23 +23,23 @@ from coterie.clustering.device_kmeans import device_kmeans
 from coterie.encoders.device import resolve_device
 
 DIRECTIONS = 300
-# Length of the noise beside a direction of length one: groups overlap.
+# Length of the noise, for directions of length one: clusters overlap.
 NOISE = 1.5
 MAX_ITER = 100
 BLOCK = 100_000
 
 
-def made_vectors(rows: int, dimension: int, device: torch.device, seed: int = 0) -> torch.Tensor:
-    """Unit rows around random directions, some groups larger than others."""
+def generate_vectors(rows: int, dimension: int, device: torch.device, seed: int = 0) -> torch.Tensor:
+    """Return unit rows around random directions; clusters differ in size."""
     generator = torch.Generator(device).manual_seed(seed)
     directions = torch.randn(DIRECTIONS, dimension, generator=generator, device=device)
     directions = torch.nn.functional.normalize(directions)
     shares = 1 / torch.arange(10, DIRECTIONS + 10, device=device)
     vectors = torch.empty(rows, dimension, device=device)
     for part in vectors.split(BLOCK):
-        groups = torch.multinomial(shares, len(part), replacement=True, generator=generator)
+        clusters = torch.multinomial(shares, len(part), replacement=True, generator=generator)
         noise = torch.randn(part.shape, generator=generator, device=device) * (NOISE / dimension**0.5)
-        part.copy_(torch.nn.functional.normalize(directions[groups] + noise))
+        part.copy_(torch.nn.functional.normalize(directions[clusters] + noise))
     return vectors
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
 
     device = resolve_device(options.device)
-    vectors = made_vectors(options.rows, options.dimension, device)
+    vectors = generate_vectors(options.rows, options.dimension, device)
     clusters = options.clusters
     # The rows are in no order, so the first ones are as good as any.
     start = vectors[:clusters]

@@ -14,7 +14,7 @@ import numpy as np
 from child import Watched, numbered_titles, watched
 from common import write
 
-# Memory is told from here on: by then everything is loaded and the first pieces have gone through.
+# Lines after which memory is reported: by then everything is loaded and the first blocks are done.
 WARM_LINES = 100_000
 POINTS = 50
 ENDING = float("inf")
@@ -51,11 +51,11 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     predict = watched(arguments, bytes_so_far)
     with output.open("rb") as stream:
         rows = sum(block.count(b"\n") for block in iter(lambda: stream.read(2**20), b"")) - 1
-    return {"rows_written": rows, **told(predict, rows, output.stat().st_size)}
+    return {"rows_written": rows, **memory_curve(predict, rows, output.stat().st_size)}
 
 
-def told(predict: Watched, rows: int, size: int) -> dict[str, Any]:
-    """Memory by lines; lines are told from bytes, which are all but evenly spread over them."""
+def memory_curve(predict: Watched, rows: int, size: int) -> dict[str, Any]:
+    """Return the memory by lines; lines are estimated from bytes, which are nearly the same per line."""
     ending = [memory for _, memory, so_far in predict.samples if so_far == ENDING]
     going_on = [sample for sample in predict.samples if sample[2] != ENDING]
     seconds, memory, so_far = (np.array(column) for column in zip(*going_on, strict=True))
@@ -81,7 +81,7 @@ def told(predict: Watched, rows: int, size: int) -> dict[str, Any]:
 
 
 def fitted(options: argparse.Namespace, folder: Path) -> Path:
-    """A small run of the method."""
+    """Fit a small run of the method and return its folder."""
     written(folder / "few.txt", 5_000)
     run = folder / "run"
     arguments = ["fit", str(folder / "few.txt"), "-k", str(options.clusters), "-m", options.method, "-q"]

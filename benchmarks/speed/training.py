@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/speed/training.py
 
-Public code on the same kind of GPU: AECL 10.9 s an epoch of StackOverflow, SCCL 147 ms a step.
+Public code on the same kind of GPU: AECL 10.9 s per epoch of StackOverflow, SCCL 147 ms per step.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
             "aecl": {**aecl_run, "epoch_seconds": epoch, "times": PUBLIC["aecl_epoch_seconds"] / epoch},
             "sccl_words": words_run,
             "public": PUBLIC,
-            "remark": "An AECL epoch is that of its slowest stage, with the look at the labels; views are drawn anew "
+            "remark": "An AECL epoch is that of its slowest stage, with the look at the labels; views are resampled "
             "every epoch and tokenised, by other processes. Medians over the epochs of a stage after the first "
             f"{WARM_UP}.",
         },

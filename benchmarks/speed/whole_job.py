@@ -1,4 +1,4 @@
-"""The whole job as a person runs it: a CSV of titles in, a run folder out, learned on a sample.
+"""The whole job as a user runs it: a CSV of titles in, a run folder out, learned on a sample.
 
 PYTHONPATH=src python benchmarks/speed/whole_job.py --rows 1000000 --sample 100000 --clusters 100 --method sccl
 PYTHONPATH=src python benchmarks/speed/whole_job.py --file stackoverflow.csv --clusters 20 --method auto --keep RUN
@@ -20,7 +20,7 @@ from common import write
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--file", type=Path, help="a CSV with a column text, in place of made titles")
+    parser.add_argument("--file", type=Path, help="a CSV with a column text, in place of generated titles")
     parser.add_argument("--keep", type=Path, help="where to leave the run folder")
     parser.add_argument("--sample", type=int, default=None)
     parser.add_argument("--clusters", type=int, default=100)
