@@ -17,7 +17,7 @@ from command_line import coterie, done, process_environment, read_rows, refusal,
 from conftest import topic_texts
 from rich.console import Console
 
-from coterie.cli.augment import _marked
+from coterie.cli.augment import _mark_changes
 from coterie.text.augmentation import registry
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.eda import EDA
@@ -87,7 +87,7 @@ def test_new_words_are_marked_where_they_stand(tmp_path: Path) -> None:
 
 def test_a_terminal_shows_colours_in_place_of_brackets() -> None:
     console = Console(force_terminal=True, color_system="standard")
-    marked = _marked("where is my parcel", "where is package now", console)
+    marked = _mark_changes("where is my parcel", "where is package now", console)
     assert marked.plain == "where is my parcel package now"
     styles = {marked.plain[span.start : span.end]: span.style for span in marked.spans}
     assert styles == {"my parcel": "red strike", "package now": "bold green"}

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from coterie.encoders.packing import (
     PackedBatch,
-    _Collect,
-    _Spread,
+    _Gather,
+    _Scatter,
     _TextMeans,
     pack,
     pack_windows,
@@ -143,8 +143,8 @@ def _wide(*shape: int) -> Tensor:
 
 def test_gradients_of_spread_and_collect() -> None:
     places = torch.tensor([6, 0, 3, 2])
-    assert torch.autograd.gradcheck(lambda rows: _Spread.apply(rows, places, 8), _wide(4, 2, 3))
-    assert torch.autograd.gradcheck(lambda table: _Collect.apply(table, places), _wide(8, 2, 3))
+    assert torch.autograd.gradcheck(lambda rows: _Scatter.apply(rows, places, 8), _wide(4, 2, 3))
+    assert torch.autograd.gradcheck(lambda table: _Gather.apply(table, places), _wide(8, 2, 3))
 
 
 def test_gradients_of_means_with_texts_of_no_tokens() -> None:

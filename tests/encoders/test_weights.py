@@ -71,7 +71,7 @@ def _forbid_hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(name)
         tried.append("hub: asked")
 
-    monkeypatch.setattr(weights, "_from_hub", ask)
+    monkeypatch.setattr(weights, "_download_from_hub", ask)
     return asked
 
 
@@ -199,7 +199,7 @@ def test_the_package_serves_no_other_model(tmp_path: Path, monkeypatch: pytest.M
 def test_the_hub_comes_last_and_online_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _uninstall_package(monkeypatch)
     folder = _model_folder(tmp_path / "downloaded")
-    monkeypatch.setattr(weights, "_from_hub", lambda name, tried: folder)
+    monkeypatch.setattr(weights, "_download_from_hub", lambda name, tried: folder)
     for name in weights.OFFLINE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     source = find_weights("some-org/tiny")
@@ -237,7 +237,7 @@ def test_the_places_are_asked_in_their_order(tmp_path: Path, hub_cache: Path, mo
     monkeypatch.delenv("COTERIE_OFFLINE")
     monkeypatch.setenv("COTERIE_MODELS", str(tmp_path / "models"))
     downloaded = _model_folder(tmp_path / "downloaded")
-    monkeypatch.setattr(weights, "_from_hub", lambda name, tried: downloaded)
+    monkeypatch.setattr(weights, "_download_from_hub", lambda name, tried: downloaded)
     here = _model_folder(tmp_path / DEFAULT_MODEL)
     in_models = _model_folder(tmp_path / "models" / DEFAULT_MODEL)
     _cached(hub_cache, f"sentence-transformers/{DEFAULT_MODEL}")

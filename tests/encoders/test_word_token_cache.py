@@ -81,9 +81,9 @@ def test_texts_that_share_no_words_do_not_repay() -> None:
     table = WordTokenCache.of(_bert())
     assert table is not None
     table.tokenize(["parcel late", "parcel late"], 9)
-    assert table.repays
+    assert table.is_worthwhile
     table.tokenize(["a b", "c 1"], 9)
-    assert not table.repays
+    assert not table.is_worthwhile
 
 
 def _byte_level() -> Tokenizer:
@@ -131,8 +131,10 @@ def test_a_corpus_is_tokenised_alike_by_every_way(make: Any, max_length: int, mo
 
 def test_a_corpus_of_repeated_words_goes_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
     whole: list[int] = []
-    by_text = tokenization._by_text
-    monkeypatch.setattr(tokenization, "_by_text", lambda *given: whole.append(len(given[1])) or by_text(*given))
+    by_text = tokenization._tokenize_in_rust
+    monkeypatch.setattr(
+        tokenization, "_tokenize_in_rust", lambda *given: whole.append(len(given[1])) or by_text(*given)
+    )
     tokenizer = _bert()
     texts = topic_texts(300)[0]
     tokenize(tokenizer, texts, 16)

@@ -119,11 +119,11 @@ def _print_examples(console: Console, texts: Sequence[str], views: Sequence[Augm
     for name in column_names_of(views):
         table.add_column(name, ratio=1)
     for i, text in enumerate(texts):
-        table.add_row(Text(" ".join(text.split())), *(_marked(text, view.texts[i], console) for view in views))
+        table.add_row(Text(" ".join(text.split())), *(_mark_changes(text, view.texts[i], console) for view in views))
     console.print(table)
 
 
-def _marked(original: str, augmented: str, console: Console) -> Text:
+def _mark_changes(original: str, augmented: str, console: Console) -> Text:
     """Mark added words in bold green and removed ones struck through; without colours, {+added+} and [-removed-]."""
     from rich.text import Text
 

@@ -74,44 +74,44 @@ def write_csv(table: Table) -> bytes:
     return stream.getvalue().encode("utf-8")
 
 
-def _lines(data: bytes, encoding: str = "utf-8") -> list[str]:
+def _split_lines(data: bytes, encoding: str = "utf-8") -> list[str]:
     # Not splitlines(): that would also break at characters such as U+2028, which texts may hold.
     return [line.rstrip("\r") for line in data.decode(encoding).split("\n") if line.strip()]
 
 
-def _labelled(pairs: Iterable[tuple[str, str]]) -> Table:
+def _labels_and_texts(pairs: Iterable[tuple[str, str]]) -> Table:
     return Table(("label", "text"), tuple((label.strip(), fold(text)) for label, text in pairs))
 
 
 def aecl_csv(files: Sequence[bytes]) -> Table:
     """Convert ``label,text0,text1``: a text and an augmented copy of it, which is left out."""
     table = read_csv(files[0])
-    return _labelled(zip(table.column("label"), table.column("text0"), strict=True))
+    return _labels_and_texts(zip(table.column("label"), table.column("text0"), strict=True))
 
 
 def label_tab_text(files: Sequence[bytes]) -> Table:
     """Convert ``label<TAB>text``, one per line."""
-    split = (line.partition("\t") for line in _lines(files[0]))
-    return _labelled((label, text) for label, _, text in split)
+    split = (line.partition("\t") for line in _split_lines(files[0]))
+    return _labels_and_texts((label, text) for label, _, text in split)
 
 
 def dbpedia_csv(files: Sequence[bytes]) -> Table:
     """Convert ``class number,text`` without header or quotes, with tabs between sentences."""
-    split = (line.partition(",") for line in _lines(files[0]))
-    return _labelled((DBPEDIA_CLASSES[int(number)], text) for number, _, text in split)
+    split = (line.partition(",") for line in _split_lines(files[0]))
+    return _labels_and_texts((DBPEDIA_CLASSES[int(number)], text) for number, _, text in split)
 
 
 def octis_tsv(files: Sequence[bytes]) -> Table:
     """Convert ``text<TAB>part<TAB>label``; the part (train, val, test) is left out."""
-    split = (line.split("\t") for line in _lines(files[0]))
-    return _labelled((label, text) for text, _, label in split)
+    split = (line.split("\t") for line in _split_lines(files[0]))
+    return _labels_and_texts((label, text) for text, _, label in split)
 
 
 def intent_lines(files: Sequence[bytes]) -> Table:
     """Convert a file of texts and one of labels, line by line, for train, valid and test in turn."""
     rows: list[tuple[str, ...]] = []
     for split, texts, labels in zip(("train", "valid", "test"), files[::2], files[1::2], strict=True):
-        for text, label in zip(_lines(texts), _lines(labels), strict=True):
+        for text, label in zip(_split_lines(texts), _split_lines(labels), strict=True):
             rows.append((label.strip(), fold(text), split))
     return Table(("label", "text", "split"), tuple(rows))
 
@@ -132,7 +132,7 @@ def trec_zip(files: Sequence[bytes]) -> Table:
     with zipfile.ZipFile(io.BytesIO(files[0])) as archive:
         for split in ("train", "test"):
             member = next(name for name in archive.namelist() if name.endswith(f"/{split}.txt"))
-            for line in _lines(archive.read(member), "latin-1"):
+            for line in _split_lines(archive.read(member), "latin-1"):
                 fine, _, text = line.partition(" ")
                 rows.append((fine.partition(":")[0], fold(text), fine, split))
     return Table(("label", "text", "fine", "split"), tuple(rows))

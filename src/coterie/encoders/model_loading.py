@@ -36,7 +36,7 @@ class LightBert(nn.Module):
         super().__init__()
         self.settings = settings
         self.config = SimpleNamespace(**settings)
-        for name in sorted(weights, key=_in_order):
+        for name in sorted(weights, key=_sort_key):
             *path, last = name.split(".")
             parent: nn.Module = self
             for step in path:
@@ -95,7 +95,7 @@ def load_light(folder: Path) -> tuple[LightBert, LightTokenizer] | None:
     return LightBert(settings, weights), tokenizer
 
 
-def _in_order(name: str) -> list[Any]:
+def _sort_key(name: str) -> list[Any]:
     """Return a sort key that puts layer 10 after layer 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 

@@ -36,7 +36,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
     if _has_kernel(mixed):
         windows = mixed.view(-1, packed.window or tokens, 3, heads, size)
         offsets = None if packed.window else packed.offsets
-        attended: Tensor = _OnCuda.apply(windows, bias, offsets, packed.longest, dropout)
+        attended: Tensor = _CudaAttention.apply(windows, bias, offsets, packed.longest, dropout)
         return attended.reshape(tokens, heads * size)
     if bias is not None:
         query, key, value = mixed.view(-1, packed.window, 3, heads, size).permute(2, 0, 3, 1, 4)
@@ -48,13 +48,13 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
         lengths = packed.offsets.diff().unsqueeze(1)
         mask = (torch.arange(packed.longest, device=mixed.device) < lengths)[:, None, None, :]
     if packed.longest <= SHORT and not dropout:
-        attended = _by_products(query, key, value, mask)
+        attended = _attend_by_products(query, key, value, mask)
     else:
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
     return unpad(attended.transpose(1, 2), packed).reshape(tokens, heads * size)
 
 
-def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+def _attend_by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
     """Return attention by matrix products: for short texts on a CPU, faster than a kernel made for long ones."""
     scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)
     if mask is not None:
@@ -63,7 +63,7 @@ def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
 
 
 def _has_kernel(mixed: Tensor) -> bool:
-    """Return whether :class:`_OnCuda` can be used: GPUs before Ampere support it in float32 only."""
+    """Return whether :class:`_CudaAttention` can be used: GPUs before Ampere support it in float32 only."""
     if not mixed.is_cuda:
         return False
     return mixed.dtype == torch.float32 or torch.cuda.get_device_capability(mixed.device) >= (8, 0)
@@ -78,7 +78,7 @@ def window_bias(packed: PackedBatch, dtype: torch.dtype) -> Tensor | None:
     return torch.zeros(apart.shape, dtype=dtype, device=apart.device).masked_fill_(apart, float("-inf"))
 
 
-class _OnCuda(torch.autograd.Function):
+class _CudaAttention(torch.autograd.Function):
     """Call torch's memory-efficient attention kernel below its public function, for two reasons.
 
     It takes texts of any length end to end (``offsets``), and it can write the three gradients into one block of

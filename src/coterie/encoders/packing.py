@@ -67,18 +67,20 @@ class PackedBatch:
 
 def pack(tokens: TokenTable, rows: Tensor, size: int, longest: int, *, uniform: bool = False) -> PackedBatch:
     """Pack the texts ``rows``, ``size`` tokens in all, without waiting for the device."""
-    return PackedBatch(*_end_to_end(tokens, rows, tokens.lengths[rows], size), longest, uniform)
+    return PackedBatch(*_concatenate_texts(tokens, rows, tokens.lengths[rows], size), longest, uniform)
 
 
 def pack_windows(
     tokens: TokenTable, rows: Tensor, lengths: Tensor, needed: Tensor, n_windows: int, width: int
 ) -> PackedBatch:
     """Pack texts by a :class:`~coterie.encoders.window_packing.WindowPlan` whose arrays are on the device."""
-    whole = _end_to_end(tokens, rows, lengths, n_windows * width)
+    whole = _concatenate_texts(tokens, rows, lengths, n_windows * width)
     return PackedBatch(*whole, width, needed=needed, window=width)
 
 
-def _end_to_end(tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _concatenate_texts(
+    tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return ids, positions, owners and offsets."""
     device = lengths.device
     ends = lengths.cumsum(0)
@@ -88,7 +90,7 @@ def _end_to_end(tokens: TokenTable, rows: Tensor, lengths: Tensor, size: int) ->
     return ids, positions, owners, torch.cat([ends.new_zeros(1), ends]).int()
 
 
-class _Spread(torch.autograd.Function):
+class _Scatter(torch.autograd.Function):
     """Copy rows into distinct places of a larger table of zeros."""
 
     @staticmethod
@@ -102,8 +104,8 @@ class _Spread(torch.autograd.Function):
         return gradient.index_select(0, places), None, None
 
 
-class _Collect(torch.autograd.Function):
-    """Return the rows at distinct places: the inverse of :class:`_Spread`."""
+class _Gather(torch.autograd.Function):
+    """Return the rows at distinct places: the inverse of :class:`_Scatter`."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, places: Tensor) -> Tensor:
@@ -137,7 +139,7 @@ def pad(rows: Tensor, packed: PackedBatch) -> Tensor:
     if packed.uniform:
         return rows.view(packed.n_all, packed.longest, *rows.shape[1:])
     size = packed.n_all * packed.longest
-    spread: Tensor = _Spread.apply(rows, packed.slots, size)
+    spread: Tensor = _Scatter.apply(rows, packed.slots, size)
     return spread.view(packed.n_all, packed.longest, *rows.shape[1:])
 
 
@@ -146,7 +148,7 @@ def unpad(table: Tensor, packed: PackedBatch) -> Tensor:
     flat = table.reshape(-1, *table.shape[2:])
     if packed.uniform:
         return flat
-    collected: Tensor = _Collect.apply(flat, packed.slots)
+    collected: Tensor = _Gather.apply(flat, packed.slots)
     return collected
 
 

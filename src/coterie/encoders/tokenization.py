@@ -70,9 +70,13 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordT
         chunk = list(texts[begin : begin + TOKENIZE_CHUNK])
         if table is not None:
             chunk_ids, chunk_lengths, n_cut = table.tokenize(chunk, max_length)
-            table = table if table.repays else None
+            table = table if table.is_worthwhile else None
         else:
-            rows, n_cut = _by_text(backend, chunk, max_length) if backend else _by_python(tokenizer, chunk, max_length)
+            rows, n_cut = (
+                _tokenize_in_rust(backend, chunk, max_length)
+                if backend
+                else _tokenize_in_python(tokenizer, chunk, max_length)
+            )
             chunk_lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
             flat = chain.from_iterable(rows)
             chunk_ids = np.fromiter(flat, dtype=np.int32, count=int(chunk_lengths.sum()))
@@ -117,7 +121,7 @@ def word_token_cache(tokenizer: Any) -> WordTokenCache | None:
     return None if backend is None else WordTokenCache.of(backend)
 
 
-def _by_text(backend: Tokenizer, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
+def _tokenize_in_rust(backend: Tokenizer, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
     """Return the ids of each text with special tokens, and how many texts were truncated."""
     backend.no_padding()
     backend.enable_truncation(max_length)
@@ -130,8 +134,8 @@ def _by_text(backend: Tokenizer, texts: list[str], max_length: int) -> tuple[lis
     return rows, sum(bool(encoding.overflowing) for encoding in full)
 
 
-def _by_python(tokenizer: Any, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
-    """Return the same as :func:`_by_text` from a tokenizer written in Python, which does not report truncation."""
+def _tokenize_in_python(tokenizer: Any, texts: list[str], max_length: int) -> tuple[list[list[int]], int]:
+    """Return the same as :func:`_tokenize_in_rust`, from a tokenizer that does not report truncation."""
     rows = list(tokenizer(texts, return_attention_mask=False, verbose=False)["input_ids"])
     too_long = [i for i, row in enumerate(rows) if len(row) > max_length]
     if too_long:

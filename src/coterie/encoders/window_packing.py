@@ -40,7 +40,7 @@ def window_width(longest: int) -> int:
 
 def plan_windows(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int, step: int = 1) -> WindowPlan:
     """Place the texts ``rows``, of ``lengths`` tokens, in windows, whose number is a multiple of ``step``."""
-    begins, n_needed = _fill(lengths, width)
+    begins, n_needed = _fill_windows(lengths, width)
     n_windows = -(-n_needed // step) * step
     used = np.bincount(begins // width, weights=lengths, minlength=n_windows).astype(np.int64)
     rests = width - used
@@ -57,7 +57,7 @@ def plan_windows(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int
     )
 
 
-def _fill(lengths: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
+def _fill_windows(lengths: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
     """Return where each text begins, and the number of windows.
 
     Each window takes the longest text that is left and fits, until none does. The same filling is repeated while there

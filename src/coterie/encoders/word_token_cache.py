@@ -27,11 +27,11 @@ class WordTokenCache:
 
     Attributes
     ----------
-    repays: whether the last texts repeated words often enough for the cache to be faster.
+    is_worthwhile: whether the last texts repeated words often enough for the cache to be faster.
     """
 
     def __init__(self, backend: Tokenizer, prefix: list[int], suffix: list[int]) -> None:
-        self.repays = True
+        self.is_worthwhile = True
         self._backend = backend
         self._prefix = prefix
         self._suffix = suffix
@@ -40,7 +40,7 @@ class WordTokenCache:
         self._ids: NDArray[np.int32]
         self._starts: NDArray[np.int64]
         self._lengths: NDArray[np.int64]
-        self._forget()
+        self._clear()
 
     @classmethod
     def of(cls, backend: Tokenizer) -> WordTokenCache | None:
@@ -77,7 +77,7 @@ class WordTokenCache:
     def _tokenize(self, texts: list[str], max_length: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
         split = [text.split(" ") for text in texts]
         words = list(chain.from_iterable(split))
-        self._learn(words)
+        self._add_words(words)
         places = np.fromiter(map(self._places.__getitem__, words), dtype=np.int64, count=len(words))
         n_words = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         in_word = self._lengths[places]
@@ -104,13 +104,13 @@ class WordTokenCache:
         whole[is_content] = content
         return whole
 
-    def _learn(self, words: list[str]) -> None:
+    def _add_words(self, words: list[str]) -> None:
         """Tokenise the words that are new."""
         if len(self._ids) > MOST_IDS:
-            self._forget()
+            self._clear()
         known = self._places
         new = [word for word in dict.fromkeys(words) if word not in known]
-        self.repays = len(new) <= MOST_DISTINCT * len(words)
+        self.is_worthwhile = len(new) <= MOST_DISTINCT * len(words)
         if not new:
             return
         parts = (new[begin : begin + WORDS_AT_A_TIME] for begin in range(0, len(new), WORDS_AT_A_TIME))
@@ -125,7 +125,7 @@ class WordTokenCache:
     def _ids_of(self, words: list[str]) -> list[list[int]]:
         return [encoding.ids for encoding in self._backend.encode_batch_fast(words, add_special_tokens=False)]
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._places = {}
         self._ids = np.zeros(0, dtype=np.int32)
         self._starts = np.zeros(0, dtype=np.int64)

@@ -22,7 +22,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _SHORT_REPR = reprlib.Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
 # Cells that are joined and checked together: enough for speed, few enough for memory.
-_CHECKED_AT_A_TIME = 4_096
+_CELLS_AT_A_TIME = 4_096
 # Half of a surrogate pair, which UTF-8 cannot hold.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -66,10 +66,10 @@ class Corpus:
     @cached_property
     def empty(self) -> NDArray[np.bool_]:
         """Whether each row's text is empty or only whitespace."""
-        return _read_only(np.fromiter((not t or t.isspace() for t in self.texts), np.bool_, len(self)))
+        return _make_read_only(np.fromiter((not t or t.isspace() for t in self.texts), np.bool_, len(self)))
 
     @cached_property
-    def _first_seen(self) -> dict[str, int]:
+    def _place_of_text(self) -> dict[str, int]:
         places = dict.fromkeys(self.texts, 0)
         for blank in {self.texts[row] for row in np.flatnonzero(self.empty).tolist()}:
             del places[blank]
@@ -80,19 +80,19 @@ class Corpus:
     @cached_property
     def distinct(self) -> tuple[str, ...]:
         """The distinct texts that are not empty, in the order of their first row."""
-        return tuple(self._first_seen)
+        return tuple(self._place_of_text)
 
     @cached_property
     def distinct_index(self) -> NDArray[np.int64]:
         """The place of each row's text in ``distinct``; -1 for an empty text."""
         # A whitespace-only text is never a key, so get() covers the empty rows.
-        return _read_only(np.fromiter(map(self._first_seen.get, self.texts, repeat(-1)), np.int64, len(self)))
+        return _make_read_only(np.fromiter(map(self._place_of_text.get, self.texts, repeat(-1)), np.int64, len(self)))
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """The number of rows of each distinct text."""
         counts = np.bincount(self.distinct_index[~self.empty], minlength=len(self.distinct))
-        return _read_only(counts.astype(np.int64))
+        return _make_read_only(counts.astype(np.int64))
 
     @cached_property
     def status(self) -> tuple[str, ...]:
@@ -142,13 +142,13 @@ def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
 def check_texts(cells: Sequence[object], where: Callable[[int], str]) -> tuple[str, ...]:
     """Return each cell as a text, null cells as ``""``; ``where(i)`` names cell ``i`` in an error."""
     checked: list[str] = []
-    for begin in range(0, len(cells), _CHECKED_AT_A_TIME):
-        some = cells[begin : begin + _CHECKED_AT_A_TIME]
+    for begin in range(0, len(cells), _CELLS_AT_A_TIME):
+        some = cells[begin : begin + _CELLS_AT_A_TIME]
         if _are_plain_texts(some):
             checked.extend(some)
         else:
             # One by one, to replace nulls and to name the cell that is wrong.
-            checked.extend(_checked_text(cell, begin + i, where) for i, cell in enumerate(some))
+            checked.extend(_check_text(cell, begin + i, where) for i, cell in enumerate(some))
     return tuple(checked)
 
 
@@ -206,7 +206,7 @@ def _are_plain_texts(cells: Sequence[object]) -> TypeGuard[Sequence[str]]:
     return "\0" not in joined and (joined.isascii() or not _SURROGATE.search(joined))
 
 
-def _checked_text(cell: object, index: int, where: Callable[[int], str]) -> str:
+def _check_text(cell: object, index: int, where: Callable[[int], str]) -> str:
     if not isinstance(cell, str):
         if is_null(cell):
             return ""
@@ -269,6 +269,6 @@ def _dtype_holding(dtype: np.dtype[Any], fill: Any) -> np.dtype[Any]:
     return np.result_type(dtype, np.asarray(fill).dtype)
 
 
-def _read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+def _make_read_only(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     array.setflags(write=False)
     return array

@@ -23,7 +23,7 @@ _cell_limit_lock = threading.Lock()
 
 
 @contextmanager
-def _raised_cell_limit() -> Iterator[None]:
+def _raise_cell_limit() -> Iterator[None]:
     with _cell_limit_lock:
         before = csv.field_size_limit()
         csv.field_size_limit(max(before, MAX_CELL_CHARACTERS))
@@ -46,15 +46,15 @@ class DelimitedSource(Source):
     separator: str | None
 
     def columns(self, sought: Collection[str] | None) -> list[Column]:
-        with _raised_cell_limit():
+        with _raise_cell_limit():
             return [Column(name) for name in _Rows(self).header]
 
     def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
-        with _raised_cell_limit():
+        with _raise_cell_limit():
             rows = _Rows(self)
         places = [rows.header.index(name) for name in names]
         while True:
-            with _raised_cell_limit():
+            with _raise_cell_limit():
                 chunk, lines = rows.take(size)
             if not chunk:
                 return
@@ -78,7 +78,7 @@ class _Rows:
         try:
             header = [cell.strip() for cell in next(self._reader, [])]
         except csv.Error as error:
-            raise self._broken(error) from None
+            raise self._csv_error(error) from None
         if not any(header):
             raise InputError(f"{self._name}: line 1 is blank, but must name the columns")
         self.header = header
@@ -109,18 +109,18 @@ class _Rows:
                 self._row_number += 1
                 self.row_line = reader.line_num + 1
         except csv.Error as error:
-            raise self._broken(error) from None
+            raise self._csv_error(error) from None
         return chunk, lines
 
-    def _broken(self, error: csv.Error) -> InputError:
-        return InputError(f"{self._place()}: {_in_plain_words(str(error))}")
+    def _csv_error(self, error: csv.Error) -> InputError:
+        return InputError(f"{self._place()}: {_explain(str(error))}")
 
     def _place(self) -> str:
         row = f"row {self._row_number}" if self._row_number else "header"
         return f"{self._name}: {row} (line {self.row_line})"
 
 
-def _in_plain_words(message: str) -> str:
+def _explain(message: str) -> str:
     if "unexpected end of data" in message:
         return "a quote is opened and never closed: close it, or double a quote that belongs to the text"
     if "field larger than field limit" in message:

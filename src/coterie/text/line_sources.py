@@ -25,7 +25,7 @@ _BLOCK_BYTES = 2**16
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open the file's bytes, decompressed if its name ends in .gz; raise reading problems as input errors."""
     try:
         compressed = path.suffix.lower() == ".gz"
@@ -41,25 +41,25 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file with their ends, unchanged; only a line feed ends a line."""
     where = "byte {} after decompression" if path.suffix.lower() == ".gz" else "byte {}"
     offset, number = 0, 1
-    with _opened(path) as stream:
-        for block in _whole_lines(stream):
+    with _open_bytes(path) as stream:
+        for block in _read_blocks(stream):
             content = block
             if offset == 0 and block.startswith(_UTF16_BOMS):
                 raise InputError(f"{path}: line 1, byte 0: this looks like UTF-16: save the file as UTF-8")
             if offset == 0 and block.startswith(_UTF8_BOM):
                 content = block[len(_UTF8_BOM) :]
             start = offset + len(block) - len(content)
-            lines = _decoded(content)
+            lines = _decode(content)
             if lines is None:
                 # Line by line, to yield the valid ones and to name the line and the byte of the invalid one.
-                yield from _decoded_one_by_one(content, path, number, start, where)
+                yield from _decode_one_by_one(content, path, number, start, where)
                 raise AssertionError("a block that cannot be decoded has lines that can")
             yield from lines
             number += len(lines)
             offset += len(block)
 
 
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def _read_blocks(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield the bytes of a file in blocks of whole lines."""
     rest: list[bytes] = []
     while block := stream.read(_BLOCK_BYTES):
@@ -72,7 +72,7 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
         yield last
 
 
-def _decoded(block: bytes) -> list[str] | None:
+def _decode(block: bytes) -> list[str] | None:
     """Return the lines of a block with their ends; ``None`` where a line is invalid."""
     if b"\0" in block:
         return None
@@ -84,7 +84,7 @@ def _decoded(block: bytes) -> list[str] | None:
     return StringIO(text, newline="\n").readlines()
 
 
-def _decoded_one_by_one(block: bytes, path: Path, number: int, start: int, where: str) -> Iterator[str]:
+def _decode_one_by_one(block: bytes, path: Path, number: int, start: int, where: str) -> Iterator[str]:
     for line in BytesIO(block):
         if b"\0" in line:
             place = where.format(start + line.index(b"\0"))
@@ -166,10 +166,10 @@ class JsonLinesSource(Source):
             if content.isspace():
                 continue
             number += 1
-            row = _fast_object(content)
-            yield number, line, self._object(content, number, line) if row is None else row
+            row = _parse_fast(content)
+            yield number, line, self._parse_checked(content, number, line) if row is None else row
 
-    def _object(self, content: str, number: int, line: int) -> dict[str, object]:
+    def _parse_checked(self, content: str, number: int, line: int) -> dict[str, object]:
         where = f"{self.name}: row {number} (line {line})"
         try:
             row = json.loads(content)
@@ -190,7 +190,7 @@ class JsonLinesSource(Source):
 _decoder = json.JSONDecoder()
 
 
-def _fast_object(content: str) -> dict[str, object] | None:
+def _parse_fast(content: str) -> dict[str, object] | None:
     """Return the object of a line that holds nothing else; ``None`` where the slower parser must decide."""
     if not content.startswith("{"):
         return None

@@ -58,7 +58,7 @@ def read_corpus(
         _require_no_columns(source, text_column, id_column, keep_columns)
         return as_corpus(source)
     choice = choose_columns(opened, text_column, id_column, keep_columns)
-    corpus = _joined(list(_chunks(opened, choice, _BATCH_ROWS)), choice)
+    corpus = _join(list(_read_chunks(opened, choice, _BATCH_ROWS)), choice)
     require_some_text(corpus, opened.name)
     return corpus
 
@@ -81,7 +81,7 @@ def iter_corpus(
         raise SettingError(f"chunk_rows is {chunk_rows}: give 1 or more")
     source = _file_source(path)
     choice = choose_columns(source, text_column, id_column, keep_columns)
-    return _chunks(source, choice, chunk_rows)
+    return _read_chunks(source, choice, chunk_rows)
 
 
 def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[object]]:
@@ -123,17 +123,17 @@ def _file_source(given: str | Path) -> Source:
     return _READERS[ending](path)
 
 
-def _chunks(source: Source, choice: ColumnChoice, rows: int) -> Iterator[Corpus]:
+def _read_chunks(source: Source, choice: ColumnChoice, rows: int) -> Iterator[Corpus]:
     rows_before = 0
     for batch in source.batches(choice.names, choice.optional, rows):
-        chunk = _corpus(source, choice, batch, rows_before)
+        chunk = _make_corpus(source, choice, batch, rows_before)
         rows_before += len(chunk)
         yield chunk
     if rows_before == 0:
         raise InputError(f"{source.name} holds no rows: give at least one text")
 
 
-def _corpus(source: Source, choice: ColumnChoice, batch: Batch, rows_before: int) -> Corpus:
+def _make_corpus(source: Source, choice: ColumnChoice, batch: Batch, rows_before: int) -> Corpus:
     def where(index: int, column: str = choice.text) -> str:
         line = "" if batch.lines is None else f" (line {batch.lines[index]})"
         return f"{source.name}: row {rows_before + index + 1}{line}, column {column!r}"
@@ -152,7 +152,7 @@ def _corpus(source: Source, choice: ColumnChoice, batch: Batch, rows_before: int
     )
 
 
-def _joined(chunks: list[Corpus], choice: ColumnChoice) -> Corpus:
+def _join(chunks: list[Corpus], choice: ColumnChoice) -> Corpus:
     return Corpus(
         texts=tuple(chain.from_iterable(chunk.texts for chunk in chunks)),
         row_ids=tuple(chain.from_iterable(chunk.row_ids for chunk in chunks)),

@@ -91,13 +91,13 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int, most_rows: int | No
     index = corpus.distinct_index
     rows = np.flatnonzero((index >= 0) & is_drawn[index])
     if most_rows is not None and len(rows) > most_rows:
-        rows = _thinned(rows, index[rows], size, most_rows)
+        rows = _thin_out(rows, index[rows], size, most_rows)
     texts = tuple(corpus.texts[row] for row in rows.tolist())
     drawn = Corpus(texts=texts, row_ids=tuple(rows.tolist()))
     return Sample(corpus, drawn, np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn))
 
 
-def _thinned(rows: NDArray[np.int64], texts: NDArray[np.int64], n_texts: int, most_rows: int) -> NDArray[np.int64]:
+def _thin_out(rows: NDArray[np.int64], texts: NDArray[np.int64], n_texts: int, most_rows: int) -> NDArray[np.int64]:
     """Return the first rows of each text, in proportion to its number of rows: ``most_rows`` in all, if possible."""
     order = np.argsort(texts, kind="stable")
     _, begins, counts = np.unique(texts[order], return_index=True, return_counts=True)

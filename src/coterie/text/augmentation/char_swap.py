@@ -46,15 +46,15 @@ class CharSwap(Augmenter):
 
     def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
         self.check()
-        return [self._misspelt(text, generator) for text in texts]
+        return [self._misspell(text, generator) for text in texts]
 
-    def _misspelt(self, text: str, generator: np.random.Generator) -> str:
+    def _misspell(self, text: str, generator: np.random.Generator) -> str:
         split = split_text(text)
         words = list(split.words)
         left = words_to_change(self.ratio, len(words))
         letters_of_text = _Letters(text)
         for place in generator.permutation(len(words)).tolist():
-            other = self._other(words[place], letters_of_text, generator)
+            other = self._change_word(words[place], letters_of_text, generator)
             if other is not None:
                 words[place] = other
                 left -= 1
@@ -62,7 +62,7 @@ class CharSwap(Augmenter):
                     break
         return split.replace_words(words)
 
-    def _other(self, word: str, letters_of_text: _Letters, generator: np.random.Generator) -> str | None:
+    def _change_word(self, word: str, letters_of_text: _Letters, generator: np.random.Generator) -> str | None:
         """Return the word with one character changed; None if no operation can change it."""
         characters = list(word) if word.isascii() else graphemes(word)
         letters = [i for i, character in enumerate(characters) if character[0].isalpha()]

@@ -37,11 +37,12 @@ def insert_synonyms(split: SplitText, n: int, generator: np.random.Generator, ca
     sources = draw_below(len(known), n, generator)
     places = draw_below(len(split.words) + 1, n, generator)
     additions = [
-        (place, _drawn(known[source], candidates, generator)) for source, place in zip(sources, places, strict=True)
+        (place, _draw_synonym(known[source], candidates, generator))
+        for source, place in zip(sources, places, strict=True)
     ]
     return split.insert_words(additions)
 
 
-def _drawn(entry: English, candidates: int | None, generator: np.random.Generator) -> str:
+def _draw_synonym(entry: English, candidates: int | None, generator: np.random.Generator) -> str:
     synonyms = entry.synonyms[:candidates]
     return synonyms[int(generator.integers(len(synonyms)))]

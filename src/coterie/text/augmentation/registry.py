@@ -17,7 +17,7 @@ from coterie.errors import SettingError
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.composition import Composition
 
-_FORM = "write name, name(setting=value, ...), several joined by +, and the second view after |"
+_SYNTAX = "write name, name(setting=value, ...), several joined by +, and the second view after |"
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\)\s*)?", flags=re.DOTALL)
 # Brackets inside which separators do not count.
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
@@ -139,9 +139,9 @@ def parse_augmenter(spec: str, **defaults: Any) -> Augmenter:
     >>> parse_augmenter("word_deletion+char_swap(ratio=0.3)", ratio=0.2).describe()
     "WordDeletion(ratio=0.2)+CharSwap(ratio=0.3, operations=('substitute', 'delete', 'insert', 'swap'))"
     """
-    if len(_parts(spec, "|", spec)) > 1:
+    if len(_split_at(spec, "|", spec)) > 1:
         raise SettingError(f"augmentation {spec!r} describes several views where one is expected: leave out the |")
-    parts = [_single(part, spec, defaults) for part in _parts(spec, "+", spec)]
+    parts = [_parse_single(part, spec, defaults) for part in _split_at(spec, "+", spec)]
     augmenter = parts[0] if len(parts) == 1 else Composition(*parts)
     augmenter.check()
     return augmenter
@@ -153,7 +153,7 @@ def parse_views(spec: str, ratio: float | None = None, **defaults: Any) -> tuple
     ``ratio`` is the share of words where ``spec`` gives none; other ``defaults`` as for :func:`parse_augmenter`. An
     augmenter with a ``place`` (which of several candidates it takes) gets 0 in the first view and 1 in the second.
     """
-    views = _parts(spec, "|", spec)
+    views = _split_at(spec, "|", spec)
     if len(views) > 2:
         raise SettingError(f"augmentation {spec!r} describes {len(views)} views, and there can be two: leave out a |")
     first = parse_augmenter(views[0], ratio=ratio, **{"place": 0, **defaults})
@@ -162,17 +162,17 @@ def parse_views(spec: str, ratio: float | None = None, **defaults: Any) -> tuple
 
 def count_views(spec: str) -> int:
     """Return how many views ``spec`` describes."""
-    return len(_parts(spec, "|", spec))
+    return len(_split_at(spec, "|", spec))
 
 
-def _single(part: str, spec: str, defaults: dict[str, Any]) -> Augmenter:
+def _parse_single(part: str, spec: str, defaults: dict[str, Any]) -> Augmenter:
     match = _CALL.fullmatch(part)
     if match is None:
-        raise SettingError(f"augmentation {spec!r} cannot be read at {part.strip()!r}: {_FORM}")
+        raise SettingError(f"augmentation {spec!r} cannot be read at {part.strip()!r}: {_SYNTAX}")
     name, inside = match.groups()
     kind = find_augmenter(name).load()
     known = [field.name for field in fields(kind) if field.init]
-    given = _settings(inside or "", spec)
+    given = _parse_settings(inside or "", spec)
     for key in given:
         if key not in known:
             raise SettingError(f"augmenter {name!r} has no setting {key!r}; it has: {', '.join(known)}")
@@ -184,19 +184,19 @@ def _single(part: str, spec: str, defaults: dict[str, Any]) -> Augmenter:
     return kind(**given)
 
 
-def _settings(inside: str, spec: str) -> dict[str, Any]:
+def _parse_settings(inside: str, spec: str) -> dict[str, Any]:
     import yaml
 
     settings: dict[str, Any] = {}
-    for pair in _parts(inside, ",", spec) if inside.strip() else []:
+    for pair in _split_at(inside, ",", spec) if inside.strip() else []:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key.isidentifier():
-            raise SettingError(f"augmentation {spec!r} cannot be read at {pair.strip()!r}: {_FORM}")
+            raise SettingError(f"augmentation {spec!r} cannot be read at {pair.strip()!r}: {_SYNTAX}")
         if key in settings:
             raise SettingError(f"augmentation {spec!r} gives {key!r} twice: leave out one")
         try:
-            settings[key] = _typed(yaml.safe_load(value))
+            settings[key] = _convert_value(yaml.safe_load(value))
         except yaml.YAMLError as error:
             raise SettingError(
                 f"augmentation {spec!r}: the value of {key!r} cannot be read: write it as in YAML"
@@ -204,10 +204,10 @@ def _settings(inside: str, spec: str) -> dict[str, Any]:
     return settings
 
 
-def _typed(value: Any) -> Any:
+def _convert_value(value: Any) -> Any:
     """Return lists as tuples, which frozen dataclasses can hold; YAML reads ``1e-1`` and ``None`` as strings."""
     if isinstance(value, list):
-        return tuple(_typed(entry) for entry in value)
+        return tuple(_convert_value(entry) for entry in value)
     if isinstance(value, str):
         if value.lower() == "none":
             return None
@@ -216,10 +216,10 @@ def _typed(value: Any) -> Any:
     return value
 
 
-def _parts(text: str, separator: str, spec: str) -> list[str]:
+def _split_at(text: str, separator: str, spec: str) -> list[str]:
     """Return ``text`` split at each ``separator`` outside brackets and quotes."""
     if not isinstance(text, str) or not text.strip():
-        raise SettingError(f"augmentation {spec!r} names no augmenter: {_FORM}")
+        raise SettingError(f"augmentation {spec!r} names no augmenter: {_SYNTAX}")
     parts, closing, quote = [""], [], ""
     for character in text:
         if quote:
@@ -230,11 +230,11 @@ def _parts(text: str, separator: str, spec: str) -> list[str]:
             closing.append(_PAIRS[character])
         elif character in _PAIRS.values():
             if not closing or closing.pop() != character:
-                raise SettingError(f"augmentation {spec!r} has a {character!r} without an opening one: {_FORM}")
+                raise SettingError(f"augmentation {spec!r} has a {character!r} without an opening one: {_SYNTAX}")
         elif character == separator and not closing:
             parts.append("")
             continue
         parts[-1] += character
     if closing or quote:
-        raise SettingError(f"augmentation {spec!r} lacks a {(quote or closing[-1])!r}: {_FORM}")
+        raise SettingError(f"augmentation {spec!r} lacks a {(quote or closing[-1])!r}: {_SYNTAX}")
     return parts

@@ -44,12 +44,12 @@ class WordDeletion(Augmenter):
         while len(result) < len(texts):
             some = texts[len(result) : len(result) + TEXTS_AT_A_TIME]
             ahead += [split_words(text) for text in some[len(ahead) :]]
-            done = self._some(some, ahead, generator)
+            done = self._augment_first(some, ahead, generator)
             del ahead[: len(done)]
             result += done
         return result
 
-    def _some(self, texts: Sequence[str], split: list[list[str]], generator: np.random.Generator) -> list[str]:
+    def _augment_first(self, texts: Sequence[str], split: list[list[str]], generator: np.random.Generator) -> list[str]:
         """Return the first of ``texts`` augmented, from one call of the generator for the words of all.
 
         A text that would lose every word needs one more random number, after its own: there, the generator is reset to
@@ -65,16 +65,16 @@ class WordDeletion(Augmenter):
             if False not in kept or len(words) == 1:
                 result.append(text)
             elif True in kept:
-                result.append(_kept(text, words, kept))
+                result.append(_join_kept(text, words, kept))
             else:
                 generator.bit_generator.state = before
                 generator.random(end)
                 kept[int(generator.integers(len(words)))] = True
-                return [*result, _kept(text, words, kept)]
+                return [*result, _join_kept(text, words, kept)]
         return result
 
 
-def _kept(text: str, words: list[str], kept: list[bool]) -> str:
+def _join_kept(text: str, words: list[str], kept: list[bool]) -> str:
     if has_no_spaces(text):
         return split_text(text).keep_words([place for place, stays in enumerate(kept) if stays])
     return " ".join(compress(words, kept))
