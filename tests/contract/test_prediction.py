@@ -77,7 +77,7 @@ def test_a_loaded_model_predicts_the_same(fitted: ClusteringMethod, saved: Path)
     texts = [*DISTINCT, *UNSEEN]
     expected = fitted.predict(texts)
     np.testing.assert_array_equal(loaded.predict(texts), expected)
-    np.testing.assert_array_equal([loaded.predict([text])[0] for text in texts], expected)
+    np.testing.assert_array_equal([loaded.predict([text])[0] for text in texts[::5]], expected[::5])
     np.testing.assert_allclose(loaded.predict_proba(texts), fitted.predict_proba(texts), atol=1e-6)
     np.testing.assert_allclose(dense(loaded.transform(texts)), dense(fitted.transform(texts)), atol=1e-6)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +15,19 @@ from coterie.errors import ModelFolderError
 
 from .cases import CLUSTERERS_OF_FROZEN, DISTINCT, FOLDER_CASES, ROWS, UNSEEN, Case, K
 
-sentence_transformers = pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("sentence_transformers") is None, reason="sentence-transformers is not installed"
+)
 
 # Also a text that is cut and an empty one.
 TEXTS = [*DISTINCT[:6], *UNSEEN, ""]
 
 
-def _encode(folder: Path, texts: list[str]) -> np.ndarray:
-    return sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(texts)
+def _loaded(folder: Path) -> Any:
+    # Imported here, so that only a process that runs these tests waits for it.
+    import sentence_transformers
+
+    return sentence_transformers.SentenceTransformer(str(folder), device="cpu")
 
 
 # Of these methods every pooling: one without and one with a linear layer behind the encoder. Of the others one that is
@@ -42,11 +49,11 @@ def test_the_same_vectors(folder_case: Case, tiny_encoder: Path, tmp_path: Path,
     vectors = model.transform(TEXTS)
     if not folder_case.projects:
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1) == normalize
-    np.testing.assert_allclose(_encode(tmp_path / "model", TEXTS), vectors, atol=1e-5)
+    np.testing.assert_allclose(_loaded(tmp_path / "model").encode(TEXTS), vectors, atol=1e-5)
 
     # Saved again by sentence-transformers: the encoder is still there, the clusters are not.
     again = tmp_path / "again"
-    sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu").save(str(again))
+    _loaded(tmp_path / "model").save(str(again))
     with pytest.raises(ModelFolderError, match="no clusters.*sentence-transformers keeps the encoder only") as caught:
         coterie.load(again)
     assert str(again) in str(caught.value)
@@ -66,7 +73,7 @@ def test_the_encoders_own_settings_are_followed(folder_case: Case, tiny_encoder:
 def test_frozen_encoders_in_every_clustering(tiny_encoder: Path, tmp_path: Path, clusterer: str) -> None:
     model = FrozenEncoder(K, clusterer=clusterer, encoder=str(tiny_encoder), normalize=False, device="cpu")
     model.fit(ROWS).save_pretrained(tmp_path / "model")
-    np.testing.assert_allclose(_encode(tmp_path / "model", TEXTS), model.transform(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(_loaded(tmp_path / "model").encode(TEXTS), model.transform(TEXTS), atol=1e-5)
 
 
 def test_a_folder_with_other_modules_is_refused(tiny_encoder: Path, tmp_path: Path) -> None:
