@@ -6,12 +6,16 @@ READY := $(VENV)/.ready
 # Neither command needs a model hub.
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test lint types unit test-browser readme docs clean
+.PHONY: demo test test-fast lint types unit test-browser readme docs clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --output demo-run --overwrite
 
 test: lint types unit
+
+# For the edit loop: a part of the tests that looks into every room, in about a minute; `make test` runs all.
+test-fast: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" tests
 
 lint: $(READY)
 	$(BIN)/ruff check .

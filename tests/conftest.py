@@ -36,6 +36,74 @@ def topic_texts(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
     return list(texts), list(texts.values())
 
 
+# Tests that `make test-fast` leaves out: they start processes or a browser, use the real encoder, or take long.
+SLOW_FILES = (
+    "benchmark/test_augmentation_cosines.py",
+    "benchmark/test_papers_*.py",
+    "benchmark/test_ranking_sets.py",
+    "benchmark/test_reclustering.py",
+    "benchmark/test_runner.py",
+    "benchmark/test_sampled_runs.py",
+    "benchmark/test_traces.py",
+    "browser/*.py",
+    "cli/test_demo_command.py",
+    "cli/test_fit_auto_k.py",
+    "cli/test_processes.py",
+    "docs/test_docs_examples.py",
+    "clustering/test_optimal_transport.py",
+    "encoders/test_model_loading.py",
+    "encoders/test_packed_bert.py",
+    "language/test_back_translation.py",
+    "language/test_contextual.py",
+    "methods/aecl/test_aecl.py",
+    "methods/auto/test_auto.py",
+    "methods/deccrl/test_deccrl.py",
+    "methods/test_clusterbert.py",
+    "methods/test_cost_estimate.py",
+    "methods/test_uftc.py",
+    "metrics/external/test_significance.py",
+    "report/plots/test_plots.py",
+    "report/test_map_projection.py",
+    "report/test_report_size.py",
+    "test_end_to_end.py",
+    "test_release.py",
+    "training/test_cost.py",
+    "training/test_recorded.py",
+    "training/test_stages_and_looks.py",
+    "training/test_view_worker_pool.py",
+    "training/test_views.py",
+)
+# Of tests that every method goes through, `make test-fast` keeps those of one method of each kind: words, the frozen
+# encoder, one that trains the encoder, a network over fixed vectors.
+FAST_METHODS = {"tfidf", "frozen", "sccl", "dec"}
+
+
+TESTS = Path(__file__).parent
+# Where each test has a case of every method, and the parameters that name it.
+OF_EVERY_METHOD = {"contract/*.py", "cli/test_fit_command.py"}
+METHOD_PARAMETERS = ("case", "method_case", "encoder_case", "folder_case", "trained_case", "method")
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    if not item.path.is_relative_to(TESTS):
+        return True  # an example in the sources
+    path = item.path.relative_to(TESTS)
+    if any(path.match(pattern) for pattern in SLOW_FILES):
+        return True
+    if not (isinstance(item, pytest.Function) and any(path.match(pattern) for pattern in OF_EVERY_METHOD)):
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    named = {str(parameters[name]).partition("-")[0] for name in METHOD_PARAMETERS if name in parameters}
+    return not named <= FAST_METHODS
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark slow tests."""
+    for item in items:
+        if _is_slow(item):
+            item.add_marker(pytest.mark.slow)
+
+
 # Steps of t-SNE for a map whose looks no test asks about: the fewest that scikit-learn allows.
 FEWEST_MAP_STEPS = 250
 
