@@ -20,7 +20,7 @@ from coterie.errors import SettingError
 from coterie.language import contextual
 from coterie.language.contextual import Contextual, ContextualInsertion, find_words
 from coterie.language.masked_head import MaskedHead
-from coterie.language.word_prediction import WordList, draw_words
+from coterie.language.word_prediction import WordList, sample_words
 
 WORDS = {*FILLERS, *(word for group in TOPICS.values() for word in group)}
 TEXTS = [
@@ -244,10 +244,10 @@ def test_words_are_drawn_by_their_renormalised_probability() -> None:
     ids = np.tile([7, 8, 9, 10], (n, 1))
     logits = np.tile(np.log([0.4, 0.3, 0.2, 0.1]), (n, 1)).astype(np.float32)
     forbidden = np.tile([False, True, False, False], (n, 1))
-    drawn = draw_words(ids, logits, forbidden, 2, np.random.default_rng(0).random(n))
+    drawn = sample_words(ids, logits, forbidden, 2, np.random.default_rng(0).random(n))
     assert set(drawn) == {7, 9}
     assert np.mean(drawn == 7) == pytest.approx(2 / 3, abs=0.02)
-    assert draw_words(ids[:1], logits[:1], np.ones((1, 4), dtype=bool), 2, np.array([0.5])).tolist() == [-1]
+    assert sample_words(ids[:1], logits[:1], np.ones((1, 4), dtype=bool), 2, np.array([0.5])).tolist() == [-1]
 
 
 # --- Refusals ---

@@ -1,4 +1,4 @@
-"""Views by translating a text into another language and back."""
+"""Augmentation by translating a text into another language and back."""
 
 from __future__ import annotations
 
@@ -27,15 +27,19 @@ from coterie.text.augmentation.base import Augmenter
 logger = logging.getLogger(__name__)
 
 STRENGTHS = ("low", "middle", "high")
+# Beams of the translation into the other language.
 PIVOT_BEAMS = 5
 NEEDED_FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
-# Most translation models of the hub have no safetensors; torch reads the other file without running code from it.
+# Most translation models of the hub have no safetensors; torch reads the other file without executing code from it.
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
-# Tokens of all beams of a batch together.
+# Tokens of all beams of a batch, by device.
 TOKENS_PER_BATCH = {"cuda": 65_536, "mps": 8_192}
+# Widths of batches are multiples of this many tokens.
 WIDTH_STEP = 8
-# A translation is seldom twice as long as its text; one that runs on is cut.
-LONGEST_GROWTH, LONGEST_EXTRA = 2, 16
+# Tokens of a translation relative to its text, at most: few are twice as long; one that does not end is cut.
+LONGEST_GROWTH = 2
+# Further tokens that any translation may have, for short texts.
+LONGEST_EXTRA = 16
 # BLEU compares up to this many words in a row.
 LONGEST_RUN = 4
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -45,14 +49,14 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 class BackTranslation(Augmenter):
     """Translate a text and translate it back: another wording of the same meaning.
 
-    Each text is translated by beam search, the best translation is taken back with a beam of ``candidates``, and
-    all of that beam's texts are ranked by their BLEU with the original. A strength names two of them: the two of
+    Each text is translated by beam search, the best translation is translated back with a beam of ``candidates``, and
+    all texts of that beam are ranked by their BLEU with the original. A strength selects two of them: the two of
     highest BLEU (``"low"``), the two middle ones, or the two of lowest BLEU (``"high"``, which the authors of SCCL
-    found best); ``place`` says which of the two, so that two views of a text are ``place=0`` and ``place=1``. Beam
-    search has no chance in it: the generator changes nothing.
+    found best); ``place`` selects one of the two, so that two views of a text are ``place=0`` and ``place=1``. Beam
+    search is deterministic: the generator has no effect.
 
-    A candidate may be the text itself, mostly at low strength. A text longer than a translation model takes (512
-    tokens) loses its end.
+    A candidate may be the text itself, mostly at low strength. A text longer than the limit of a translation model (512
+    tokens) is cut.
 
     Parameters
     ----------
@@ -86,7 +90,7 @@ class BackTranslation(Augmenter):
     def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
         self.check()
         require_extra("sentencepiece", "translate")
-        folders = [find_translator(name) for name in (self.forward, self.backward)]  # both, before work is begun
+        folders = [find_translator(name) for name in (self.forward, self.backward)]  # both, before the work begins
         device = resolve_device(self.device)
         rows = [i for i, text in enumerate(texts) if text.strip()]
         originals = [texts[i] for i in rows]
@@ -100,7 +104,7 @@ class BackTranslation(Augmenter):
 
 
 def choose(original: str, candidates: Sequence[str], strength: str, place: int) -> str:
-    """The candidate of this strength and place; of equal BLEU, the likelier one counts as nearer.
+    """Return the candidate of this strength and place; with equal BLEU, the likelier one counts as nearer.
 
     >>> texts = ["a b c d", "a b c x", "a b x y", "a x y z"]
     >>> [choose("a b c d", texts, "low", place) for place in (0, 1)]
@@ -116,10 +120,10 @@ def choose(original: str, candidates: Sequence[str], strength: str, place: int) 
 
 
 def sentence_bleu(candidate: str, reference: str) -> float:
-    """BLEU of one text against another, from 0 (no word in common) to 1 (the same words in the same order).
+    """Return the BLEU of one text against another, from 0 (no common word) to 1 (the same words in the same order).
 
     Up to four words in a row are compared; for two and more, one is added to the matches and to the total
-    (Lin and Och 2004), since short texts seldom share four words in a row. Case does not count, punctuation does.
+    (Lin and Och 2004), since short texts rarely share four words in a row. Case does not count, punctuation does.
 
     >>> sentence_bleu("the parcel is late", "The parcel is late")
     1.0
@@ -146,7 +150,7 @@ def _runs(tokens: list[str], length: int) -> Counter[tuple[str, ...]]:
 
 
 def find_translator(name: str) -> Path:
-    """The folder of a Marian model: a folder, ``$COTERIE_MODELS/<name>``, the hub's local cache, or the hub."""
+    """Return the folder of a Marian model: a folder, ``$COTERIE_MODELS/<name>``, the hub's local cache, or the hub."""
     given = Path(name).expanduser()
     if given.is_dir():
         missing = _what_is_missing(given)
@@ -205,12 +209,12 @@ def _from_hub(name: str, local: bool, origin: str, tried: list[str]) -> Path | N
 
 
 def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
-    """Model and tokenizer of one direction."""
+    """Load model and tokenizer of one direction."""
     from transformers import MarianMTModel, MarianTokenizer
 
     try:
         with hide_transformers_output(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            # Without sacremoses unusual quotes and dashes are not evened out first; they translate all the same.
+            # Without sacremoses, unusual quotes and dashes are not normalised first; they are translated all the same.
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")
             tokenizer = MarianTokenizer.from_pretrained(str(folder), local_files_only=True)
             model = MarianMTModel.from_pretrained(str(folder), dtype=torch.float32, local_files_only=True)
@@ -222,7 +226,7 @@ def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
 
 @torch.no_grad()
 def _translate(folder: Path, texts: Sequence[str], beams: int, count: int, device: torch.device) -> list[list[str]]:
-    """The ``count`` best translations of each text, likeliest first, by a beam search of this width."""
+    """Return the ``count`` best translations of each text, likeliest first, by a beam search with ``beams`` beams."""
     if not texts:
         return []
     model, tokenizer = _load(folder, device)
@@ -233,7 +237,7 @@ def _translate(folder: Path, texts: Sequence[str], beams: int, count: int, devic
     dtype = resolve_precision("auto", device) if device.type == "cuda" else torch.float32
     budget = max(1, TOKENS_PER_BATCH.get(device.type, 4_096) // beams)
     result: list[list[str]] = [[] for _ in texts]
-    # The width sets how long a translation may get: no text beside it changes where one that runs on is cut.
+    # The width limits the length of a translation, so that it does not depend on the other texts of a batch.
     for width in np.unique(widths):
         alike = np.flatnonzero(widths == width)
         for part in batches_by_tokens(widths[alike], budget):

@@ -1,4 +1,4 @@
-"""Views by words that a masked language model predicts from their context (Kobayashi 2018)."""
+"""Augmentation by words that a masked language model predicts from their context (Kobayashi 2018)."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ from coterie.language.masked_training import train_masked_head
 from coterie.language.word_prediction import (
     NO_WORD,
     WordList,
-    draw_words,
     is_word_character,
     likeliest_words,
     masks_per_text,
+    sample_words,
 )
 from coterie.text.augmentation.base import Augmenter
 
 logger = logging.getLogger(__name__)
 
-# A new head sees about this many texts: a small corpus several times, of a large one every n-th text.
-LEAST_TEXTS, MOST_TEXTS = 3_000, 20_000
-HEADS_KEPT = 4
+# Texts that a new head learns at least, counting epochs: a small corpus is repeated.
+LEAST_TEXTS = 3_000
+# Distinct texts that a new head learns at most: every n-th text of a larger corpus.
+MOST_TEXTS = 20_000
+# Trained heads that stay in memory, one per model and corpus.
+HEADS_IN_MEMORY = 4
 _trained_heads: OrderedDict[tuple[str, str], dict[str, Tensor]] = OrderedDict()
 
 Span = tuple[int, int]
@@ -45,7 +48,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Gap:
-    """Where a new word goes: instead of ``start:end``, with ``before`` and ``after`` around it."""
+    """The position of a new word: it replaces ``start:end``, with ``before`` and ``after`` around it."""
 
     start: int
     end: int
@@ -55,7 +58,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class _MaskedWords(Augmenter):
-    """What substitution and insertion share: masks in, words out, everything else of the text as it was."""
+    """Base of substitution and insertion: masks are predicted, everything else of the text is unchanged."""
 
     model: str | None = None
     ratio: float = 0.2
@@ -66,7 +69,7 @@ class _MaskedWords(Augmenter):
 
     @abstractmethod
     def _gaps(self, words: list[Span], generator: np.random.Generator) -> list[Gap]:
-        """Where new words go in a text with these words, from left to right."""
+        """Return the positions of new words in a text with these words, from left to right."""
 
     def check(self) -> None:
         check_number("ratio", self.ratio, above=0, below=1)
@@ -76,12 +79,12 @@ class _MaskedWords(Augmenter):
     def augment(self, texts: Sequence[str], generator: np.random.Generator) -> list[str]:
         self.check()
         encoder = TransformerEncoder.load(self.model or DEFAULT_MODEL, device=resolve_device(self.device))
-        encoder.requires_grad_(False)  # else training a head would compute the gradient of the word embeddings too
+        encoder.requires_grad_(False)  # otherwise training a head would also compute gradients of the word embeddings
         check_mask_token(encoder)
         gaps, draws = [], []
         for text, end in zip(texts, _visible_ends(encoder, texts), strict=True):
             gaps.append(self._gaps([word for word in find_words(text) if word[1] <= end], generator))
-            # Drawn here, so that neither the model nor later texts change what a text gets.
+            # Sampled here, so that a text's numbers depend neither on the model nor on later texts.
             draws.append(generator.random(len(gaps[-1])))
         if not any(gaps):
             return list(texts)
@@ -94,18 +97,17 @@ class _MaskedWords(Augmenter):
 class Contextual(_MaskedWords):
     """Replace a share of each text's words by words that a masked language model predicts in their place.
 
-    All chosen words of a text are masked at once, each by a single mask, and one of the ``top_k`` likeliest whole
-    words is drawn for each by its probability; never the word that stood there. Words are what white space
-    separates, less the punctuation around it; everything but the chosen words stays as it is, letter by letter.
-    Where the model knows no capitals, a new word takes those of the old.
+    All chosen words of a text are masked at once, each by a single mask, and each is replaced by one of the ``top_k``
+    likeliest whole words, sampled by its probability and never the original word. Words are separated by white space,
+    without the punctuation around them; everything but the chosen words is unchanged, letter by letter. Where the model
+    is uncased, a new word takes the capitals of the old one.
 
-    A text of one word has no context to predict from and stays as it is, and so does one in a script without
-    spaces. At least one word of a text always stays. Of a text longer than the model takes, only words within its
-    limit are chosen.
+    A text of one word has no context to predict from and is unchanged, and so is one in a script without spaces. At
+    least one word of a text is always kept. In a text longer than the model's limit, only words within it are chosen.
 
-    Where the model has no head that predicts words (sentence encoders have lost theirs), one is trained on the
-    texts first, the same for the same texts whatever the generator. Such a head knows little, so words near the old
-    one in the model's word embeddings are favoured as well; a model that brings its head gives better words.
+    Where the model has no masked-language head (sentence encoders have none), one is trained on the texts first, the
+    same for the same texts whatever the generator. Such a head is weak, so words near the old one in the model's word
+    embeddings are preferred too; a model with its own head gives better words.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ class Contextual(_MaskedWords):
     ratio:
         Share of a text's words to replace, rounded up.
     top_k:
-        How many of the likeliest words are drawn from.
+        How many of the likeliest words to sample from.
     device:
         Where to compute: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
     """
@@ -130,8 +132,8 @@ class Contextual(_MaskedWords):
 class ContextualInsertion(_MaskedWords):
     """Insert words that a masked language model predicts: for each text a share of its number of words, rounded up.
 
-    New words stand before words or behind the last, no two at the same place. As with :class:`Contextual`, nothing
-    else changes; a text of one word gets a second one, an empty text stays empty. Parameters as there.
+    New words stand before words or after the last, no two at the same position. As with :class:`Contextual`, nothing
+    else changes; a text of one word gets a second one, an empty text stays empty. The parameters are the same.
     """
 
     def _gaps(self, words: list[Span], generator: np.random.Generator) -> list[Gap]:
@@ -146,16 +148,16 @@ class ContextualInsertion(_MaskedWords):
 
 
 def share(ratio: float, count: int) -> int:
-    """``ratio`` of ``count``, rounded up.
+    """Return ``ratio`` of ``count``, rounded up.
 
     >>> share(0.2, 5), share(0.2, 6), share(0.1, 30)
     (1, 2, 3)
     """
-    return math.ceil(ratio * count - 1e-9)  # 0.1 * 30 is a little more than 3
+    return math.ceil(ratio * count - 1e-9)  # 0.1 * 30 is slightly more than 3
 
 
 def find_words(text: str) -> list[Span]:
-    """Start and end of what white space separates, less the punctuation around it.
+    """Return start and end of the words between white space, without the punctuation around them.
 
     >>> [text[a:b] for text in ["It's late (again)!"] for a, b in find_words(text)]
     ["It's", 'late', 'again']
@@ -173,7 +175,7 @@ def find_words(text: str) -> list[Span]:
 
 
 def fill(text: str, gaps: Sequence[Gap], words: Sequence[str | None]) -> str:
-    """``text`` with a word in each gap; a gap without a word stays as it was.
+    """Return ``text`` with a word in each gap; a gap without a word is unchanged.
 
     >>> fill("the parcel is late", [Gap(4, 10), Gap(18, 18, before=" ")], ["letter", "again"])
     'the letter is late again'
@@ -187,10 +189,10 @@ def fill(text: str, gaps: Sequence[Gap], words: Sequence[str | None]) -> str:
 
 
 def _visible_ends(encoder: TransformerEncoder, texts: Sequence[str]) -> list[int]:
-    """How far into each text the model sees, in characters."""
+    """Return how many characters of each text are within the model's length limit."""
     ends = [len(text) for text in texts]
     full = [int(i) for i in np.flatnonzero(encoder.tokenize(texts).lengths >= encoder.max_length)]
-    if full and encoder.tokenizer.is_fast:  # only these tell where a token stood; else masks beyond the limit are lost
+    if full and encoder.tokenizer.is_fast:  # others give no offsets: masks beyond the limit are lost
         cut = encoder.tokenizer(
             [texts[i] for i in full], truncation=True, max_length=encoder.max_length, return_offsets_mapping=True
         )
@@ -208,51 +210,51 @@ def _predict(
     top_k: int,
     draws: NDArray[np.float64],
 ) -> list[list[str | None]]:
-    """A word for each gap; ``None`` where its mask is beyond what the model takes, or no other word is known."""
+    """Return a word for each gap; ``None`` where its mask is beyond the length limit or no other word is known."""
     words = WordList.of_encoder(encoder)
     mask_id, mask = check_mask_token(encoder), str(encoder.tokenizer.mask_token)
-    # A text that speaks of the mask token must not be taken for a masked one.
+    # A text that contains the mask token literally must not count as masked.
     own = (text.replace(mask, " " * len(mask)) for text in texts)
     tokens = encoder.tokenize([fill(text, where, [mask] * len(where)) for text, where in zip(own, gaps, strict=True)])
     masks = masks_per_text(tokens, mask_id)
-    seen = [i < count for where, count in zip(gaps, masks, strict=True) for i in range(len(where))]
+    within_limit = [i < count for where, count in zip(gaps, masks, strict=True) for i in range(len(where))]
 
     old = [text[gap.start : gap.end] for text, where in zip(texts, gaps, strict=True) for gap in where]
-    masked = [word for word, is_seen in zip(old, seen, strict=True) if is_seen]
+    masked = [word for word, is_within in zip(old, within_limit, strict=True) if is_within]
     old_forms = np.asarray([words.form_of(word) for word in masked], dtype=np.int64)
     like = None if is_own or not any(masked) else masked
     ids, logits = likeliest_words(encoder, head, tokens, mask_id, words, top_k + words.most_spellings, like)
-    drawn = iter(draw_words(ids, logits, words.forms[ids] == old_forms[:, None], top_k, draws[seen]))
+    sampled = iter(sample_words(ids, logits, words.forms[ids] == old_forms[:, None], top_k, draws[within_limit]))
 
     new: list[str | None] = []
-    for word, is_seen in zip(old, seen, strict=True):
-        token = next(drawn) if is_seen else NO_WORD
+    for word, is_within in zip(old, within_limit, strict=True):
+        token = next(sampled) if is_within else NO_WORD
         new.append(None if token == NO_WORD else _with_capitals(words, words.words[token], word))
     flat = iter(new)
     return [[next(flat) for _ in where] for where in gaps]
 
 
 def _with_capitals(words: WordList, new: str, old: str) -> str:
-    """``new`` written as ``old`` was, where the model itself does not know about capitals."""
+    """Return ``new`` with the capitals of ``old``, where the model is uncased."""
     if words.is_cased or not old[:1].isupper():
         return new
     return new.upper() if len(old) > 1 and old.isupper() else new.capitalize()
 
 
 def _trained_head(encoder: TransformerEncoder, texts: Sequence[str]) -> tuple[MaskedHead, bool]:
-    """The encoder's own head, or one trained on ``texts``: once for the same texts, and always in the same way."""
+    """Return the encoder's own head, or one trained on ``texts``, and whether it is the encoder's own."""
     head, is_own = MaskedHead.for_encoder(encoder, torch.Generator().manual_seed(0))
     if is_own:
         return head, True
     digest = hashlib.sha256("\0".join(texts).encode(errors="surrogatepass")).hexdigest()
     key = (backbone_name(encoder), digest)
     if key not in _trained_heads:
-        logger.info("%s has no head that predicts words; one is trained on the texts", backbone_name(encoder))
+        logger.info("%s has no masked-language head; one is trained on the texts", backbone_name(encoder))
         distinct = list(dict.fromkeys(text for text in texts if text.strip()))
         some = distinct[:: -(-len(distinct) // MOST_TEXTS)]
         train_masked_head(encoder, head, some, epochs=-(-LEAST_TEXTS // len(some)), seed=0)
         _trained_heads[key] = {name: tensor.detach().cpu().clone() for name, tensor in head.state_dict().items()}
-        while len(_trained_heads) > HEADS_KEPT:
+        while len(_trained_heads) > HEADS_IN_MEMORY:
             _trained_heads.popitem(last=False)
     _trained_heads.move_to_end(key)
     head.load_state_dict(_trained_heads[key])

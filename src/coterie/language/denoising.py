@@ -1,4 +1,4 @@
-"""The denoising auto-encoder TSDAE: a decoder that rebuilds a text from its one sentence vector."""
+"""The denoising auto-encoder TSDAE: a decoder that reconstructs a text from its sentence vector."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from coterie.losses.nt_xent import weighted_mean
 from coterie.training.objective import ORIGINAL, Batch, LossTerms, Objective, Stage
 from coterie.training.trainer import seeded
 
-# The view of a text that some of its words were deleted from.
+# The name of the view in which some words of a text are deleted.
 NOISED = "noised"
 
 
 class SentenceDecoder(nn.Module):
-    """Reads a text from left to right and guesses each next token, seeing nothing else but the sentence vector.
+    """Predicts each next token of a text from the sentence vector and the tokens before it.
 
-    All weights it has in common with the encoder are the encoder's own (tied); the attention to the sentence vector
-    and the layer in front of the vocabulary are new.
+    All weights that the encoder has too are the encoder's own (tied); the attention to the sentence vector and the
+    layer before the vocabulary are new.
 
     Parameters
     ----------
     encoder:
         Any model that ``transformers`` also knows as a decoder with cross attention: BERT (and MiniLM), RoBERTa,
-        XLM-R, ELECTRA and their kin.
+        XLM-R, ELECTRA and similar models.
     seed:
-        Of the new weights.
+        Seed of the new weights.
 
     References
     ----------
@@ -46,9 +46,9 @@ class SentenceDecoder(nn.Module):
         self.model = _tied_decoder(encoder, seed).to(encoder.device)
 
     def loss(self, sentences: Tensor, ids: Tensor, mask: Tensor, weights: Tensor, precision: torch.dtype) -> Tensor:
-        """Mean negative log-likelihood of the tokens of ``ids`` after the first (ClusterBERT Eq. 1).
+        """Return the mean negative log-likelihood of the tokens of ``ids`` after the first (ClusterBERT Eq. 1).
 
-        Each token counts as often as its text occurs.
+        Each token is weighted by how often its text occurs.
         """
         with autocast(ids.device, precision):
             logits = self.model(
@@ -62,7 +62,7 @@ class SentenceDecoder(nn.Module):
 
 
 class Reconstruction(Objective):
-    """Rebuild the text from the vector of its noised version (TSDAE; ClusterBERT section 3.2)."""
+    """Reconstruct the text from the vector of its noised version (TSDAE; ClusterBERT section 3.2)."""
 
     views = (NOISED,)
 
@@ -76,7 +76,7 @@ class Reconstruction(Objective):
         return {"decoder": self._learning_rate}
 
     def reconstruct(self, batch: Batch) -> Tensor:
-        """How badly the decoder rebuilds the batch's texts from its first embeddings."""
+        """Return the reconstruction loss of the batch's texts from its first embeddings."""
         assert batch.tokens is not None
         ids, mask = batch.tokens(ORIGINAL)
         return self.decoder.loss(batch.embeddings[0], ids, mask, batch.weights, batch.precision)  # ClusterBERT Eq. 1
@@ -87,20 +87,20 @@ class Reconstruction(Objective):
 
 
 def warming(decoder: SentenceDecoder, learning_rate: float, epochs: int) -> Stage:
-    """A stage in which the decoder's own parts learn alone: their first errors do not move the encoder."""
+    """Return a stage in which the decoder's own parts learn alone, so that their first errors spare the encoder."""
     alone = Reconstruction(decoder, learning_rate, trains_encoder=False)
     return Stage("decoder", alone, epochs=epochs, stops=False)
 
 
 def reconstruction_loss(logits: Tensor, targets: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
-    """Mean negative log-likelihood of the tokens where ``mask`` is 1, each counted as often as its text occurs."""
+    """Return the mean negative log-likelihood of the tokens where ``mask`` is 1, weighted by their texts' counts."""
     wide = logits if logits.dtype == torch.float64 else logits.float()
     tokens = nn.functional.cross_entropy(wide.flatten(0, 1), targets.flatten(), reduction="none")
-    return weighted_mean(tokens, (weights[:, None] * mask).flatten())  # Eq. 1 of ClusterBERT, a token
+    return weighted_mean(tokens, (weights[:, None] * mask).flatten())  # Eq. 1 of ClusterBERT, per token
 
 
 def check_decoder(encoder: TransformerEncoder) -> None:
-    """Raise for a model that cannot be turned into a decoder."""
+    """Raise an error for a model that cannot be turned into a decoder."""
     if encoder.projection is not None:
         raise SettingError(
             f"the encoder {backbone_name(encoder)} ends in a linear layer: a decoder of its own kind cannot read its "
@@ -111,7 +111,7 @@ def check_decoder(encoder: TransformerEncoder) -> None:
 
 
 def _new_decoder(encoder: TransformerEncoder) -> nn.Module:
-    """A decoder of the encoder's kind with attention to a sentence, its weights drawn at random."""
+    """Return a decoder of the encoder's architecture with attention to a sentence and random weights."""
     from transformers import AutoModelForCausalLM
 
     config: Any = type(encoder.model.config).from_dict(encoder.model.config.to_dict())  # type: ignore[union-attr, operator]
@@ -131,7 +131,7 @@ def _new_decoder(encoder: TransformerEncoder) -> nn.Module:
 
 
 def _tied_decoder(encoder: TransformerEncoder, seed: int) -> nn.Module:
-    """A decoder whose parameters are the encoder's wherever the names agree."""
+    """Return a decoder whose parameters are the encoder's wherever the names agree."""
     with seeded(seed):
         decoder: Any = _new_decoder(encoder)
     base = decoder.base_model

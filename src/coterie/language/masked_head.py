@@ -1,4 +1,4 @@
-"""The head that turns token states into predictions of words, found in a model's files or made new."""
+"""The masked-language head, from token states to word predictions: loaded from a model's files or initialised."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from coterie.errors import SettingError
 
 logger = logging.getLogger(__name__)
 
-# How far a new head's first layer is from the identity; BERT draws all its weights with this deviation.
+# Standard deviation of the noise on a new head's identity layer: that of BERT's initial weights.
 INITIAL_DEVIATION = 0.02
+# Epsilon of the layer norm, as in BERT.
 DEFAULT_EPSILON = 1e-12
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where one family of models keeps the parts of its head, and how it computes with them."""
+    """The names of a head's parts in one family of models, and its settings."""
 
     dense: str
     norm: str
     bias: str
-    activation: str | None = None  # the setting that names it; GELU where the family has no choice
+    activation: str | None = None  # the setting that names it; GELU where the family has none
     epsilon: str | None = "layer_norm_eps"
 
 
@@ -52,11 +53,11 @@ _LAYOUTS = (
 
 
 class MaskedHead(nn.Module):
-    """Token states in, logits over the vocabulary out: dense, activation, layer norm, word embeddings, bias.
+    """From token states to logits over the vocabulary: dense layer, activation, layer norm, word embeddings, bias.
 
-    The last layer is the encoder's own matrix of word embeddings, shared and not copied. It stays the encoder's:
-    it is not among this module's parameters, so ``head.parameters()`` is what a head has beside its encoder, and
-    an optimiser of both sees each parameter once.
+    The last layer is the encoder's own matrix of word embeddings, shared and not copied. It is not among this module's
+    parameters: ``head.parameters()`` are those that the encoder does not have, and an optimiser of both gets each
+    parameter once.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class MaskedHead(nn.Module):
     activation:
         Name of the activation as ``transformers`` knows it.
     epsilon:
-        Of the layer norm.
+        Epsilon of the layer norm.
     """
 
     def __init__(
@@ -79,20 +80,20 @@ class MaskedHead(nn.Module):
         vocabulary, width = embeddings.weight.shape
         with torch.random.fork_rng(
             devices=[]
-        ):  # its first weights are replaced: they must not move the user's generator
+        ):  # these weights are replaced: they must not advance the user's generator
             self.dense = nn.Linear(dimension, width)
         self.activation: nn.Module = ACT2FN[activation]
         self.norm = nn.LayerNorm(width, eps=epsilon)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
-        self._tied = (embeddings,)  # in a tuple, because torch would make a module's part of a plain attribute
+        self._tied = (embeddings,)  # in a tuple, because torch would register a plain attribute as a submodule
 
     @classmethod
     def for_encoder(cls, encoder: TransformerEncoder, generator: torch.Generator) -> tuple[MaskedHead, bool]:
-        """The head of ``encoder``, on its device, and whether it was found trained in the model's own folder.
+        """Return the head of ``encoder``, on its device, and whether a trained one is in the model's folder.
 
-        A new head starts at the identity (cut to shape where the embeddings are smaller) plus a little noise drawn
-        with ``generator``: the residual connections of a transformer carry a token's embedding to the last layer,
-        so states and embeddings share directions from the start and a short training suffices.
+        A new head is the identity (cut to shape where the embeddings are smaller) plus a little noise from
+        ``generator``: the residual connections of a transformer carry a token's embedding to the last layer, so states
+        and embeddings share directions and a short training suffices.
         """
         embeddings = encoder.model.get_input_embeddings()  # type: ignore[operator]
         found = _find_trained(encoder, embeddings)
@@ -110,7 +111,7 @@ class MaskedHead(nn.Module):
 
     @torch.no_grad()
     def reset(self, generator: torch.Generator) -> None:
-        """Forget what was learned: start anew, with noise from ``generator``."""
+        """Initialise the head again, with noise from ``generator``."""
         noise = torch.empty(self.dense.weight.shape).normal_(0.0, INITIAL_DEVIATION, generator=generator)
         self.dense.weight.copy_(torch.eye(*self.dense.weight.shape) + noise)
         self.dense.bias.zero_()
@@ -118,16 +119,16 @@ class MaskedHead(nn.Module):
         self.bias.zero_()
 
     def forward(self, states: Tensor) -> Tensor:
-        """Logits of any number of states, ``... x dimension`` to ``... x vocabulary``.
+        """Return the logits of states, ``... x dimension`` to ``... x vocabulary``.
 
-        The vocabulary is large: select the masked positions' states before the call.
+        The vocabulary is large: select the states of masked positions before the call.
         """
         hidden = self.norm(self.activation(self.dense(states)))
         return nn.functional.linear(hidden, self._tied[0].weight, self.bias)
 
 
 def check_mask_token(encoder: TransformerEncoder) -> int:
-    """The id of the encoder's mask token; an error where it has none."""
+    """Return the id of the encoder's mask token; raise an error where it has none."""
     mask_id = encoder.tokenizer.mask_token_id
     if mask_id is None:
         raise SettingError(
@@ -138,7 +139,7 @@ def check_mask_token(encoder: TransformerEncoder) -> int:
 
 
 def backbone_name(encoder: TransformerEncoder) -> str:
-    """The folder the encoder's model was loaded from; its kind where it was made in memory."""
+    """Return the folder of the encoder's model; its architecture for a model made in memory."""
     return str(encoder.model.name_or_path) or str(_config(encoder)["model_type"])
 
 
@@ -147,7 +148,7 @@ def _config(encoder: TransformerEncoder) -> dict[str, Any]:
 
 
 def _find_trained(encoder: TransformerEncoder, embeddings: nn.Embedding) -> tuple[_Layout, dict[str, Tensor]] | None:
-    """The head's tensors in the folder of the encoder's weights, named as in :class:`MaskedHead`."""
+    """Return the head's tensors in the folder of the encoder's weights, named as in :class:`MaskedHead`."""
     folder = Path(str(encoder.model.name_or_path))
     files = _stored_tensors(folder)
     for layout in _LAYOUTS:
@@ -162,7 +163,7 @@ def _find_trained(encoder: TransformerEncoder, embeddings: nn.Embedding) -> tupl
         )
         if fits:
             return layout, tensors
-        logger.warning("the masked-language head in %s does not fit its word embeddings; a new one is made", folder)
+        logger.warning("the masked-language head in %s does not fit its word embeddings; a new one is used", folder)
     return None
 
 
@@ -185,7 +186,7 @@ def _read_head(layout: _Layout, files: dict[str, Path], embeddings: nn.Embedding
 
 
 def _stored_tensors(folder: Path) -> dict[str, Path]:
-    """Which tensors lie in which file of ``folder``; only safetensors, as nothing else is loaded as an encoder."""
+    """Return the file of each tensor in ``folder``; only safetensors, the only format of encoders."""
     from safetensors import safe_open
 
     index = folder / f"{WEIGHTS_FILE}.index.json"

@@ -1,4 +1,4 @@
-"""Masking words and learning to guess them: UFTC's first loss, and the training of a head that a model lacks."""
+"""Masked language modelling: UFTC's first loss, and training a head for a model without one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from coterie.training.objective import ORIGINAL, Batch, LossTerms, Objective, St
 from coterie.training.trainer import Trainer
 from coterie.training.views import Views
 
+# Learning rate of a new head, whose encoder is frozen.
 HEAD_LEARNING_RATE = 1e-3
 
 
 class MaskedWords(nn.Module):
-    """Replaces a share of the tokens by the mask token, and scores how well a head guesses them.
+    """Replaces a share of the tokens by the mask token and computes the loss of predicting them.
 
     Parameters
     ----------
     ratio:
-        Share of the tokens that are masked; the tokenizer's special tokens never are.
+        Share of the tokens that are masked; special tokens never are.
     """
 
     def __init__(self, encoder: TransformerEncoder, head: MaskedHead, ratio: float) -> None:
@@ -39,24 +40,24 @@ class MaskedWords(nn.Module):
         self._special: Tensor
 
     def mask(self, ids: Tensor) -> Tensor:
-        """``ids`` with a random share of the ordinary tokens masked."""
-        drawn = torch.rand(ids.shape, device=ids.device) < self.ratio
-        return ids.masked_fill(drawn & ~self._special[ids], self.mask_id)
+        """Return ``ids`` with a random share of the ordinary tokens masked."""
+        chosen = torch.rand(ids.shape, device=ids.device) < self.ratio
+        return ids.masked_fill(chosen & ~self._special[ids], self.mask_id)
 
     def loss(self, view: TokenView, weights: Tensor) -> Tensor:
-        """Mean negative log-likelihood of the masked tokens, each counted as often as its text occurs."""
+        """Return the mean negative log-likelihood of the masked tokens, weighted by their texts' counts."""
         chosen = view.ids != view.original_ids
         logits = self.head(view.states[chosen])
-        guesses = nn.functional.cross_entropy(logits, view.original_ids[chosen], reduction="none")
+        losses = nn.functional.cross_entropy(logits, view.original_ids[chosen], reduction="none")
         each = weights[:, None].expand(chosen.shape)[chosen]
-        if not len(guesses):
-            # A batch of short texts may have no masked token at all: nothing to learn from it.
+        if not len(losses):
+            # A batch of short texts may have no masked token: its loss is 0.
             return view.states.sum() * 0 + self.head.bias.sum() * 0
-        return weighted_mean(guesses, each)
+        return weighted_mean(losses, each)
 
 
 class HeadTraining(Objective):
-    """The masked-language loss alone, with the encoder as it is."""
+    """The masked-language loss alone, with the encoder frozen."""
 
     views = (ORIGINAL,)
     needs_token_states = True
@@ -88,11 +89,11 @@ def train_masked_head(
     seed: int = 0,
     progress: bool = False,
 ) -> None:
-    """Train ``head`` on ``texts``; the encoder stays as it is."""
+    """Train ``head`` on ``texts``; the encoder does not change."""
     tokens = encoder.tokenize(texts)
     config = TrainingConfig(max_epochs=epochs, max_steps=None, batch_size=32, check_every=0, progress=progress)
     views = Views(encoder, texts, tokens, {}, seed)
     trainer = Trainer(encoder, views, tokens, np.ones(len(texts), dtype=np.int64), config, None, seed)
     history = trainer.run([Stage("masked_head", HeadTraining(MaskedWords(encoder, head, mask_ratio)))])
     if history.interrupted:
-        raise KeyboardInterrupt  # half a head is none: whoever asked for it cannot go on
+        raise KeyboardInterrupt  # the caller cannot use a half-trained head

@@ -1,4 +1,4 @@
-"""Whole words for masked places: which tokens are words, which of them fit, and one of those drawn."""
+"""Predict whole words for masks: which tokens are words, which are likeliest, and a sample of those."""
 
 from __future__ import annotations
 
@@ -19,23 +19,29 @@ from coterie.encoders.transformer import TOKENS_PER_FORWARD, TransformerEncoder
 from coterie.errors import SettingError
 from coterie.language.masked_head import MaskedHead, backbone_name
 
-CONTINUATION = "##"  # WordPiece marks what goes on a word
-BYTE_START, PIECE_START = "Ġ", "▁"  # byte-level BPE and SentencePiece mark what begins one
+# Prefix of WordPiece tokens that continue a word.
+CONTINUATION = "##"
+# Prefix of byte-level BPE tokens that begin a word.
+BYTE_START = "Ġ"
+# Prefix of SentencePiece tokens that begin a word.
+PIECE_START = "▁"
+# The form of a token that is no word.
 NO_FORM = -1
+# The token of a mask for which no word is left.
 NO_WORD = -1
-# Weight of the cosine beside the logits of a head that was trained on few texts: chosen by reading substitutions.
+# Weight of the cosine added to the logits of a head trained on few texts: chosen by reading substitutions.
 LIKENESS_WEIGHT = 20.0
-# A logit for every token of the vocabulary: this many states at a time bound the memory.
+# States whose logits are computed at a time: each has one per token of the vocabulary, which bounds the memory.
 STATES_PER_CHUNK = 2_048
 
 
 def is_word_character(character: str) -> bool:
-    """Letters, digits and the marks that belong to a letter, in any script."""
+    """Return whether a character is a letter, a digit or a mark of a letter, in any script."""
     return unicodedata.category(character)[0] in "LNM"
 
 
 def word_form(word: str) -> str:
-    """What two spellings of the same word share: case and accents do not count."""
+    """Return a word without case and accents, the same for all its spellings."""
     plain = unicodedata.normalize("NFKD", word)
     return "".join(character for character in plain if not unicodedata.combining(character)).casefold()
 
@@ -47,8 +53,8 @@ class WordList:
     Attributes
     ----------
     words:
-        The word a token stands for, ``""`` where it is none: special and unused tokens, pieces that go on a word,
-        punctuation, single letters (they are what a tokenizer makes of rare words).
+        The word of each token, ``""`` where it is none: special and unused tokens, pieces that continue a word,
+        punctuation, single letters (into which a tokenizer divides rare words).
     forms:
         For each token the number of its :func:`word_form`, ``-1`` where it is no word.
     form_numbers:
@@ -79,18 +85,18 @@ class WordList:
                 forms[place] = numbers.setdefault(word_form(word), len(numbers))
         if not numbers:
             raise SettingError(
-                f"the vocabulary of {backbone_name(encoder)} holds no whole words to put in; use a model such as "
+                f"the vocabulary of {backbone_name(encoder)} holds no whole words to insert; use a model such as "
                 "'bert-base-uncased' or 'roberta-base'"
             )
         return cls(words, forms, numbers, any(word != word.lower() for word in words))
 
     @property
     def most_spellings(self) -> int:
-        """How many tokens the form with the most spellings has."""
+        """The largest number of tokens with the same form."""
         return int(np.bincount(self.forms[self.forms != NO_FORM]).max())
 
     def form_of(self, word: str) -> int:
-        """The number of the form of ``word``; ``-1`` for a word that is no token."""
+        """Return the number of the form of ``word``; ``-1`` for a word that is no token."""
         return self.form_numbers.get(word_form(word), NO_FORM)
 
 
@@ -116,7 +122,7 @@ def _as_word(token: str, marker: str, tokenizer: Any) -> str:
 
 
 def masks_per_text(tokens: TokenArrays, mask_id: int) -> NDArray[np.int64]:
-    """How many masks each text holds."""
+    """Return how many masks each text holds."""
     before = np.concatenate([[0], np.cumsum(tokens.ids == mask_id)])
     return before[tokens.starts + tokens.lengths] - before[tokens.starts]
 
@@ -131,9 +137,9 @@ def likeliest_words(
     count: int,
     like: Sequence[str] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The ``count`` likeliest words (token ids) for every mask in ``tokens``, in their order, and their logits.
+    """Return the ``count`` likeliest words (token ids) for every mask in ``tokens``, and their logits.
 
-    ``like`` names a word for every mask, and favours words near it in the encoder's word embeddings.
+    ``like`` gives a word per mask; words near it in the encoder's word embeddings are preferred.
     """
     device = encoder.device
     wanted = table = torch.empty(0)
@@ -143,9 +149,9 @@ def likeliest_words(
         table = nn.functional.normalize(table, dim=-1)
     allowed = torch.from_numpy(words.forms != NO_FORM).to(device)
     count = min(count, int((words.forms != NO_FORM).sum()))
-    # bfloat16 pays on a GPU; the head stays in float32, because in bfloat16 many logits are equal.
+    # bfloat16 saves time on a GPU; the head uses float32, because in bfloat16 many logits are equal.
     dtype = resolve_precision("auto", device) if device.type == "cuda" else torch.float32
-    # Masks stand one text after the other: text i has those from first[i] to first[i + 1].
+    # Masks are ordered by text: text i has those from first[i] to first[i + 1].
     first = np.concatenate([[0], np.cumsum(masks_per_text(tokens, mask_id))])
     ids = np.empty((int(first[-1]), count), dtype=np.int64)
     logits = np.empty((int(first[-1]), count), dtype=np.float32)
@@ -170,16 +176,16 @@ def likeliest_words(
 
 
 def _centred_embeddings(encoder: TransformerEncoder, words: WordList) -> Tensor:
-    """The encoder's word embeddings less the mean over its words: what they share says nothing about likeness."""
+    """Return the encoder's word embeddings minus their mean, which all words share."""
     table: Tensor = encoder.model.get_input_embeddings().weight.detach()  # type: ignore[operator]
     are_words = torch.from_numpy(words.forms != NO_FORM).to(table.device)
     return table - table[are_words].mean(dim=0)
 
 
 def _word_vectors(encoder: TransformerEncoder, table: Tensor, words: Sequence[str]) -> Tensor:
-    """For each word the mean of its pieces' rows in ``table``, at unit length."""
+    """Return for each word the mean of its pieces' rows in ``table``, at unit length."""
     distinct = list(dict.fromkeys(words))
-    # With the space that separates words, without which some tokenizers take a word for the rest of another.
+    # With a space before the word, without which some tokenizers treat it as the rest of another.
     pieces = encoder.tokenizer([f" {word}" for word in distinct], add_special_tokens=False)["input_ids"]
     begins = np.cumsum([0, *(len(row) for row in pieces[:-1])])
     flat = torch.tensor([piece for row in pieces for piece in row], device=table.device, dtype=torch.long)
@@ -188,17 +194,17 @@ def _word_vectors(encoder: TransformerEncoder, table: Tensor, words: Sequence[st
     return nn.functional.normalize(means, dim=-1)[[number[word] for word in words]]
 
 
-def draw_words(
+def sample_words(
     ids: NDArray[np.int64],
     logits: NDArray[np.float32],
     forbidden: NDArray[np.bool_],
     top_k: int,
     draws: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """One token for each row of candidates (likeliest first): from its ``top_k`` best that are not ``forbidden``.
+    """Sample one token per row of candidates (likeliest first), from its ``top_k`` best that are not ``forbidden``.
 
-    ``draws`` are uniform numbers, one a row; probabilities are renormalised over those that take part. A row
-    in which nothing is left gives ``-1``.
+    ``draws`` are uniform numbers, one per row; probabilities are renormalised over the remaining candidates. A row
+    without any gives ``-1``.
     """
     takes_part = ~forbidden & (np.cumsum(~forbidden, axis=1) <= top_k)
     weights = np.where(takes_part, np.exp(logits - logits[:, :1]), 0.0).astype(np.float64)

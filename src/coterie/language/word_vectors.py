@@ -1,4 +1,4 @@
-"""A vector for each word of a vocabulary: from the encoder's own table, or trained on the corpus."""
+"""Word vectors of a vocabulary: from the encoder's word embeddings, or trained on the corpus."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import MissingExtraError, SettingError, require_extra
 
+# Epochs of word2vec: several, since the corpora here are small.
 WORD2VEC_EPOCHS = 20
 
 
 @torch.no_grad()
 def encoder_word_vectors(encoder: TransformerEncoder, words: Sequence[str]) -> NDArray[np.float32]:
-    """The mean of the encoder's embeddings of a word's pieces, centred and scaled to unit length."""
+    """Return the mean embedding of each word's pieces in the encoder, centred and scaled to unit length."""
     table = encoder.model.get_input_embeddings().weight.detach().cpu().numpy()  # type: ignore[operator]
     pieces = encoder.tokenizer(list(words), add_special_tokens=False)["input_ids"]
     unknown = table.mean(axis=0)
@@ -26,7 +27,7 @@ def encoder_word_vectors(encoder: TransformerEncoder, words: Sequence[str]) -> N
 
 
 def check_word2vec() -> None:
-    """Raise where gensim is not installed."""
+    """Raise an error where gensim is not installed."""
     try:
         require_extra("gensim", "word2vec")
     except MissingExtraError as error:
@@ -36,7 +37,7 @@ def check_word2vec() -> None:
 def word2vec_vectors(
     sentences: Sequence[Sequence[str]], words: Sequence[str], dimension: int, seed: int
 ) -> NDArray[np.float32]:
-    """word2vec (skip-gram) trained on tokenised texts; the same on any machine, as it runs on one thread."""
+    """Train word2vec (skip-gram) on tokenised texts; one thread makes it reproducible."""
     check_word2vec()
     from gensim.models import Word2Vec
 
@@ -54,6 +55,6 @@ def word2vec_vectors(
 
 
 def unit(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-    """Rows of length one; rows of zeros stay."""
+    """Return rows scaled to length one; rows of zeros stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

@@ -1,1 +1,1 @@
-"""Losses that more than one method uses: tensors in, a scalar out, one a file."""
+"""Losses that more than one method uses: tensors in, a scalar out, one per file."""

@@ -1,4 +1,4 @@
-"""The clustering loss of DEC: assignments are drawn towards their own sharpened target."""
+"""The clustering loss of DEC: assignments approach their own sharpened targets."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from coterie.losses.nt_xent import weighted_mean
 
 
 def kl_divergence(p: Tensor, q: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Mean over texts of KL[p_j || q_j] (SCCL Eq. 5-6).
+    """Return the mean over texts of KL[p_j || q_j] (SCCL Eq. 5-6).
 
     Parameters
     ----------
     p, q:
         Target and assignment probabilities, ``M x K``; ``0 log 0`` is 0.
     weights:
-        How often each text occurs in the corpus; it counts that much in the mean.
+        How often each text occurs in the corpus, its weight in the mean.
 
     References
     ----------

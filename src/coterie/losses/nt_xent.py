@@ -8,7 +8,7 @@ from torch.nn import functional
 
 
 def nt_xent(first: Tensor, second: Tensor, temperature: float, weights: Tensor | None = None) -> Tensor:
-    """Normalised temperature-scaled cross entropy between two views (SCCL Eq. 1-2).
+    """Return the normalised temperature-scaled cross entropy between two views (SCCL Eq. 1-2).
 
     Row ``i`` of ``first`` and row ``i`` of ``second`` are a positive pair; the other 2M - 2 rows of both are
     its negatives. Computed in float32 at least, whatever the inputs' precision.
@@ -20,7 +20,7 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float, weights: Tensor |
     temperature:
         tau of Eq. 1.
     weights:
-        How often each of the M texts occurs in the corpus; both of its anchors count that much in the mean.
+        How often each of the M texts occurs in the corpus, the weight of both of its anchors in the mean.
 
     References
     ----------
@@ -38,7 +38,7 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float, weights: Tensor |
 
 
 def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
-    """Mean of ``values``, each counted ``weights`` times."""
+    """Return the mean of ``values`` with ``weights``."""
     if weights is None:
         return values.mean()
     weights = weights.to(values.dtype)

@@ -1,4 +1,4 @@
-"""How far an auto-encoder's output is from its input."""
+"""The reconstruction error of an auto-encoder."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from coterie.losses.nt_xent import weighted_mean
 
 
 def reconstruction_error(inputs: Tensor, outputs: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Mean over texts of the mean squared difference of a row; ``weights`` says how often each text occurs."""
+    """Return the mean over texts of a row's mean squared difference; ``weights``: how often each text occurs."""
     return weighted_mean((outputs - inputs).square().mean(dim=-1), weights)
