@@ -161,7 +161,7 @@ def test_python_of_the_readme(readme_folder: Path) -> None:
     for example in blocks:
         if not example.reason:
             run_python(example, names)
-    assert Path("folder").is_dir()
+    assert Path("run/report.html").is_file()
 
 
 # --- the checks themselves ---
