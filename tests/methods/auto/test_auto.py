@@ -10,10 +10,12 @@ import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
 
+import coterie
 from coterie import Coterie, TrainingConfig, load, load_dataset
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.methods.auto import rounds
+from coterie.report.html.content import build_report
 from coterie.selection.guard import Candidate
 
 QUICK = TrainingConfig(max_epochs=1, max_steps=3, batch_size=32)
@@ -161,6 +163,20 @@ def test_the_best_round_is_returned_with_its_verdict(monkeypatch: pytest.MonkeyP
     del content["training_verdict"]
     meta.write_text(json.dumps(content), encoding="utf-8")
     assert load(tmp_path / "model").training_verdict_ is None
+
+
+@pytest.mark.parametrize("learning_rate", [1e-4, 0.3], ids=["gentle training", "training that spoils"])
+def test_the_notes_the_run_and_its_report_have_one_verdict(learning_rate: float, tmp_path: Path) -> None:
+    texts = [each.format(number) for number in range(2, 22) for each in ENGLISH]
+    settings = {"rounds": 1, "training.max_steps": 4, "training.learning_rate": learning_rate}
+    run = coterie.fit(texts, 5, output=tmp_path / "run", device="cpu", settings=settings, report=False)
+    verdict = run.training_verdict
+    assert verdict is not None and verdict.outcome != "unknown"
+    (note,) = (note for note in run.about["notes"] if "fine-tuning" in note)
+    assert note.lower().startswith(verdict.sentence.rstrip(".").lower())
+    assert run.about["training_verdict"] == verdict.to_dict() == run.model.training_verdict_.to_dict()
+    headline = build_report(run).content["headline"]
+    assert any(sentence.startswith(f"Fine-tuning {verdict.outcome} by") for sentence in headline)
 
 
 def test_parts_can_be_left_out(tiny_encoder: Path) -> None:

@@ -144,10 +144,10 @@ def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
     assert len(content["snapshots"]) == len(list((run_folder / "snapshots").glob("[0-9]*.safetensors")))
 
 
-def test_the_verdict_of_the_fit_is_shown(run_folder: Path) -> None:
+def test_the_verdict_stored_in_the_run_is_shown(run_folder: Path) -> None:
     run = SavedRun.open(run_folder, device="cpu")
     given = TrainingVerdict("helped on balance", (CriterionChange("a criterion", 0.25, 0.5),), "It helped on balance.")
-    run.model.training_verdict_ = given
+    run.about["training_verdict"] = given.to_dict()
     content = build_report(run).content
     assert given.sentence in content["headline"]
     assert content["trained"]["verdict"] == given.sentence

@@ -21,7 +21,7 @@ from coterie.report.map_panels import MapPanel
 from coterie.report.projection import ProjectionKind
 from coterie.report.report_model import MAX_POINTS, ReportModel
 from coterie.runs.saved_run import SavedRun
-from coterie.selection.training_verdict import TrainingVerdict, judge_training
+from coterie.selection.training_verdict import TrainingVerdict
 
 # Bytes that the texts of the map may take in the page, so that it opens quickly.
 MAP_TEXT_BYTES = 4_000_000
@@ -173,9 +173,8 @@ def _trained(model: ReportModel, with_texts: bool) -> dict[str, Any]:
     assert model.run.initial_labels is not None
     # The clusters as fitted: later edits are not what training did.
     before, after = model.run.initial_labels[model.rows], model.run.model.labels_[model.rows]
-    verdict = model.run.model.training_verdict_
-    if verdict is None:
-        verdict = judge_training(model.texts, model.pretrained_vectors, before, after, seed=model.seed)
+    verdict = model.run.training_verdict
+    assert verdict is not None
     examples = _shorten(model.texts, MAX_TEXT_LENGTH) if with_texts else None
     return {
         "criteria": [asdict(criterion) for criterion in verdict.criteria],
