@@ -191,7 +191,7 @@ def test_starts_are_those_of_greedy_kmeans_plus_plus(device: str) -> None:
         np.testing.assert_allclose(starts[restart], features[picks], atol=1e-5)
 
 
-def test_rows_are_drawn_by_their_mass(device: str) -> None:
+def test_rows_are_sampled_by_their_mass(device: str) -> None:
     generator = np.random.default_rng(0)
     masses = generator.exponential(size=(2, 4 * seeding.CHUNK)).astype(np.float32)
     masses[generator.random(masses.shape) < 0.9] = 0
@@ -205,7 +205,7 @@ def test_rows_are_drawn_by_their_mass(device: str) -> None:
         assert (masses[r, drawn[r]] > 0).all()
 
 
-def test_without_any_mass_the_first_row_is_drawn(device: str) -> None:
+def test_without_any_mass_the_first_row_is_sampled(device: str) -> None:
     nothing = torch.zeros(2, 2 * seeding.CHUNK, device=device)
     assert (seeding.sample_rows(nothing, torch.full((2, 3), 0.7, dtype=torch.float64, device=device)) == 0).all()
 

@@ -131,7 +131,7 @@ def test_sizes_solve_their_equation() -> None:
     assert b[3] == 0.5 and b[4] == pytest.approx(0.5)
 
 
-def test_too_few_iterations_are_told() -> None:
+def test_too_few_iterations_show_in_the_error() -> None:
     cost, _ = _cost(300, 12, sharp=30.0, skew=1.5)
     rows = torch.ones(300)
     for found in (

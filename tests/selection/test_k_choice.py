@@ -91,7 +91,7 @@ def test_repeated_and_empty_texts_change_nothing() -> None:
     assert (again.k, again.candidates, again.n_texts) == (once.k, once.candidates, 60)
 
 
-def test_the_encoder_is_asked_where_no_vectors_are_given(tiny_encoder: object) -> None:
+def test_the_encoder_is_used_where_no_vectors_are_given(tiny_encoder: object) -> None:
     found = choose_k(topic_texts(40)[0], encoder=str(tiny_encoder), device="cpu")
     assert found.looked_at == found.n_texts == 40
     assert 2 <= found.k <= found.highest == 19

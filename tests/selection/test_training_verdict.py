@@ -106,7 +106,7 @@ def test_every_outcome(start: Candidate, trained: Candidate, outcome: str) -> No
         assert f"{each.name}: {each.before:.3f} before, {each.after:.3f} after" in verdict.sentence
 
 
-def test_a_start_that_is_kept_did_not_help_however_its_clusters_are_numbered() -> None:
+def test_an_unchanged_partition_did_not_help_however_it_is_numbered() -> None:
     """A run of an earlier version, whose guard returned the start, has the same partition before and after."""
     texts, topics, vectors = _texts(45)
     for after in (topics, (topics + 1) % 3):

@@ -30,7 +30,10 @@ STEPS_BETWEEN_CHECKS = 4
 # Movement of the centres at which a restart ends, as a share of the mean variance: scikit-learn's default.
 TOLERANCE = 1e-4
 
-RUNNING, WAITING, ENDED = 0, 1, 2
+# States of a restart; one with an empty cluster waits for the host.
+RUNNING = 0
+WAITING = 1
+ENDED = 2
 
 
 def device_kmeans(

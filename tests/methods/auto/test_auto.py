@@ -1,4 +1,4 @@
-"""Coterie's own method: nothing to find, training that spoils, the round that wins, and each part left out."""
+"""Coterie's own method: nothing to find, training that spoils, the best round, and each part left out."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_nearly_all_duplicates_leave_nothing_to_learn() -> None:
     assert len(set(model.labels_[:360].tolist())) == 1
 
 
-def test_two_languages_are_told() -> None:
+def test_two_languages_are_noticed() -> None:
     texts = [each.format(number) for number in range(2, 22) for each in (*GERMAN, *ENGLISH)]
     model = fitted(texts, 2)
     check_start_is_returned(model, texts)
@@ -198,7 +198,7 @@ def test_parts_can_be_left_out(tiny_encoder: Path) -> None:
             assert [each.name for each in model.candidates_] == ["start", "round 1"]
 
 
-def test_many_texts_are_sampled_without_being_asked(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_are_sampled_by_default(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coterie, "usual_sample", 60)
     texts = [each.format(number) for number in range(2, 32) for each in ENGLISH]
     model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False)

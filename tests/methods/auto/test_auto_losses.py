@@ -21,7 +21,7 @@ COUNTS = np.array([1.0, 3.0, 2.0, 1.0, 5.0, 1.0, 2.0, 4.0])
 LABELS = np.array([0, 1, 0, 2, 1, 1, 3, 0])
 
 
-def _taught(logits: Array, targets: Array, trust: Array, weights: Array) -> float:
+def _cross_entropy(logits: Array, targets: Array, trust: Array, weights: Array) -> float:
     above = below = 0.0
     for i in range(len(logits)):
         top = max(logits[i])
@@ -62,7 +62,7 @@ def _tensor(array: NDArray[np.generic], dtype: torch.dtype = torch.float64) -> T
     return torch.tensor(array).to(dtype)
 
 
-def _teaching(n: int, k: int, seed: int = 0) -> tuple[Array, Array]:
+def _logits_and_targets(n: int, k: int, seed: int = 0) -> tuple[Array, Array]:
     random = np.random.default_rng(seed)
     return 3 * random.normal(size=(n, k)), random.dirichlet(np.full(k, 0.5), size=n)
 
@@ -82,61 +82,61 @@ def _contrasted(
     ).item()
 
 
-# --- What the targets teach ---
+# --- Cross entropy of soft targets ---
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
 @pytest.mark.parametrize(("n", "k"), [(1, 2), (8, 2), (8, 7)])
-def test_taught_is_the_trusted_cross_entropy(n: int, k: int, dtype: torch.dtype, tolerance: float) -> None:
-    logits, targets = _teaching(n, k)
+def test_the_cross_entropy_is_that_of_the_loops(n: int, k: int, dtype: torch.dtype, tolerance: float) -> None:
+    logits, targets = _logits_and_targets(n, k)
     given_ = [_tensor(each, dtype) for each in (logits, targets, TRUST[:n], COUNTS[:n])]
     loss = soft_cross_entropy(*given_)
     assert loss.shape == ()
-    assert loss.item() == pytest.approx(_taught(logits, targets, TRUST[:n], COUNTS[:n]), rel=tolerance)
+    assert loss.item() == pytest.approx(_cross_entropy(logits, targets, TRUST[:n], COUNTS[:n]), rel=tolerance)
 
 
-def test_the_gradient_of_taught() -> None:
-    logits, targets = _teaching(8, 4)
+def test_the_gradient_of_the_cross_entropy() -> None:
+    logits, targets = _logits_and_targets(8, 4)
     leaf = _tensor(logits).requires_grad_()
     (gradient,) = torch.autograd.grad(soft_cross_entropy(leaf, *map(_tensor, (targets, TRUST, COUNTS))), leaf)
-    expected = _slopes(lambda x: _taught(x, targets, TRUST, COUNTS), logits)
+    expected = _slopes(lambda x: _cross_entropy(x, targets, TRUST, COUNTS), logits)
     np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-4, atol=1e-7)
 
 
-def test_texts_none_of_which_is_trusted_teach_as_if_all_were() -> None:
-    logits, targets = _teaching(8, 3)
+def test_without_any_trust_all_texts_count() -> None:
+    logits, targets = _logits_and_targets(8, 3)
     nothing, everything = (
         soft_cross_entropy(*map(_tensor, (logits, targets, t, COUNTS))) for t in (np.zeros(8), np.ones(8))
     )
     assert nothing.item() == pytest.approx(everything.item(), rel=1e-6)
 
 
-def test_a_text_that_is_not_trusted_teaches_next_to_nothing() -> None:
-    logits, targets = _teaching(8, 3)
+def test_a_text_without_trust_counts_next_to_nothing() -> None:
+    logits, targets = _logits_and_targets(8, 3)
     trust = np.ones(8)
     trust[2] = 0
     rest = np.arange(8) != 2
     loss = soft_cross_entropy(*map(_tensor, (logits, targets, trust, COUNTS))).item()
-    assert loss == pytest.approx(_taught(logits[rest], targets[rest], trust[rest], COUNTS[rest]), rel=1e-5)
+    assert loss == pytest.approx(_cross_entropy(logits[rest], targets[rest], trust[rest], COUNTS[rest]), rel=1e-5)
 
 
-def test_a_text_that_occurs_twice_teaches_as_two_texts() -> None:
-    logits, targets = _teaching(3, 4)
+def test_a_text_that_occurs_twice_counts_as_two_texts() -> None:
+    logits, targets = _logits_and_targets(3, 4)
     twice, trust = [0, 1, 1, 2], np.array([1.0, 0.5, 0.2])
     once = soft_cross_entropy(*map(_tensor, (logits, targets, trust, np.array([1.0, 2.0, 1.0]))))
     again = soft_cross_entropy(*map(_tensor, (logits[twice], targets[twice], trust[twice], np.ones(4))))
     assert once.item() == pytest.approx(again.item(), rel=1e-6)
 
 
-def test_taught_is_least_where_the_answer_is_the_target() -> None:
-    _, targets = _teaching(8, 4)
+def test_the_cross_entropy_is_least_at_the_target() -> None:
+    _, targets = _logits_and_targets(8, 4)
     targets = (targets + 0.01) / (targets + 0.01).sum(axis=1, keepdims=True)
     leaf = _tensor(np.log(targets)).requires_grad_()
     (gradient,) = torch.autograd.grad(soft_cross_entropy(leaf, *map(_tensor, (targets, TRUST, COUNTS))), leaf)
     assert gradient.abs().max() < 1e-6
 
 
-def test_taught_is_finite_for_a_sure_head() -> None:
+def test_the_cross_entropy_is_finite_for_a_confident_head() -> None:
     logits = torch.tensor([[300.0, 0.0], [0.0, 300.0]], requires_grad=True)
     targets = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     loss = soft_cross_entropy(logits, targets, torch.ones(2), torch.ones(2))
@@ -189,7 +189,7 @@ def test_the_contrast_of_short_floats_is_computed_in_float32(dtype: torch.dtype)
     assert loss.item() == pytest.approx(_contrast(rounded[0], rounded[1], LABELS, 0.2, COUNTS), rel=1e-5)
 
 
-def test_texts_of_one_cluster_have_nothing_to_tell_apart() -> None:
+def test_texts_of_one_cluster_have_no_negatives() -> None:
     leaves = [_tensor(each).requires_grad_() for each in _views(8, 5)]
     loss = neighbour_contrast(leaves[0], leaves[1], torch.full((8,), 3), 0.1, _tensor(COUNTS))
     assert loss.item() == pytest.approx(0, abs=1e-6)
@@ -223,7 +223,7 @@ def test_the_order_of_the_batch_does_not_matter() -> None:
     before = _contrasted(anchors, keys, LABELS)
     after = _contrasted(anchors[order], keys[order], LABELS[order], weights=COUNTS[order])
     assert after == pytest.approx(before, rel=1e-5)
-    logits, targets = _teaching(8, 3)
+    logits, targets = _logits_and_targets(8, 3)
     one = soft_cross_entropy(*map(_tensor, (logits, targets, TRUST, COUNTS)))
     other = soft_cross_entropy(*(_tensor(each[order]) for each in (logits, targets, TRUST, COUNTS)))
     assert one.item() == pytest.approx(other.item(), rel=1e-6)

@@ -1,4 +1,4 @@
-"""What teaches the automatic method: two views of a text, their agreement, transport, drawn neighbours, by hand."""
+"""The targets of the default method: combined votes, their agreement, transport, and sampled neighbours."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_kappa_is_a_number_where_all_is_one_cluster() -> None:
     assert -1 <= cohen_kappa(same, same, 4) <= 1
 
 
-# --- Two views ---
+# --- Combined votes ---
 
 
 def _graph(n: int, degree: int, random: np.random.Generator) -> Array:
@@ -69,7 +69,7 @@ def _graph(n: int, degree: int, random: np.random.Generator) -> Array:
     return dense
 
 
-def _two_views(shares: Array, semantic: Array, lexical: Array | None) -> tuple[Array, Array, float]:
+def _combined_votes(shares: Array, semantic: Array, lexical: Array | None) -> tuple[Array, Array, float]:
     n, k = shares.shape
 
     def voted(graph: Array, i: int) -> list[float]:
@@ -96,14 +96,14 @@ def _two_views(shares: Array, semantic: Array, lexical: Array | None) -> tuple[A
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_two_views_are_those_of_the_loops(seed: int) -> None:
+def test_combined_votes_are_those_of_the_loops(seed: int) -> None:
     random = np.random.default_rng(seed)
     n, k = 40, 2 + seed % 3
     shares = random.dirichlet(np.full(k, 0.3), size=n)
     semantic = _graph(n, 5, random)
     lexical = _graph(n, 3, random) * 0.4 + semantic * 0.6
     lexical[random.random(n) < 0.3] = 0
-    expected = _two_views(shares, semantic, lexical)
+    expected = _combined_votes(shares, semantic, lexical)
     logs, trust, agreement = combine_votes(shares, sparse.csr_matrix(semantic), sparse.csr_matrix(lexical))
     assert 0.05 < expected[2] < 0.95
     assert agreement == pytest.approx(expected[2], abs=1e-6)
@@ -113,11 +113,11 @@ def test_two_views_are_those_of_the_loops(seed: int) -> None:
 
 
 @pytest.mark.parametrize("lexical", [None, sparse.csr_matrix((20, 20))], ids=["none", "empty"])
-def test_without_words_the_meaning_alone_is_heard(lexical: Any) -> None:
+def test_without_words_the_semantic_votes_decide(lexical: Any) -> None:
     random = np.random.default_rng(0)
     shares, semantic = random.dirichlet(np.ones(3), size=20), _graph(20, 4, random)
     logs, trust, agreement = combine_votes(shares, sparse.csr_matrix(semantic), lexical)
-    np.testing.assert_allclose(logs, _two_views(shares, semantic, None)[0], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(logs, _combined_votes(shares, semantic, None)[0], rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-6)
     assert agreement == 0 and (trust == 1).all()
 
@@ -130,7 +130,7 @@ def _clustered(n: int, k: int, random: np.random.Generator) -> tuple[Labels, Arr
     return labels, np.eye(k)[labels], sparse.csr_matrix((np.full(len(rows), 0.25), (rows, columns)), shape=(n, n))
 
 
-def test_words_that_tell_nothing_are_not_heard() -> None:
+def test_unrelated_words_have_no_vote() -> None:
     random = np.random.default_rng(1)
     _, shares, semantic = _clustered(800, 4, random)
     lexical = sparse.csr_matrix((np.ones(800), (np.arange(800), random.integers(800, size=800))), shape=(800, 800))
@@ -150,7 +150,7 @@ def test_words_that_contradict_count_for_nothing() -> None:
     np.testing.assert_allclose(logs, combine_votes(shares, semantic, None)[0])
 
 
-def test_words_that_agree_are_heard_in_full() -> None:
+def test_words_that_agree_vote_with_full_weight() -> None:
     random = np.random.default_rng(3)
     _, shares, semantic = _clustered(60, 3, random)
     _, trust, agreement = combine_votes(shares, semantic, semantic)
@@ -298,7 +298,7 @@ def _some_graphs(random: np.random.Generator, n: int, how_many: int) -> list[Any
 
 
 @pytest.mark.parametrize("how_many", [1, 2])
-def test_every_allowed_neighbour_is_drawn_and_no_other(how_many: int) -> None:
+def test_every_allowed_neighbour_is_sampled_and_no_other(how_many: int) -> None:
     random = np.random.default_rng(how_many)
     n = 24
     labels = random.integers(3, size=n)
@@ -326,7 +326,7 @@ def test_a_zero_that_is_written_down_and_oneself_are_no_neighbours() -> None:
         assert sample_neighbours([graph], labels, random).tolist() == [0, 2, 2]
 
 
-def test_one_generator_one_draw() -> None:
+def test_one_generator_one_sample() -> None:
     graphs = _some_graphs(np.random.default_rng(5), 40, 2)
     labels = np.arange(40) % 2
     first, second = (sample_neighbours(graphs, labels, np.random.default_rng(7)) for _ in range(2))

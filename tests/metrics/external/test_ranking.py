@@ -30,7 +30,7 @@ def test_one_question(similarities: list[float], relevant: list[int], precision:
     assert (scores.map, scores.mrr, scores.n_questions) == (pytest.approx(precision), pytest.approx(reciprocal), 1)
 
 
-def test_questions_count_alike_and_those_without_an_answer_not_at_all() -> None:
+def test_questions_count_equally_and_those_without_an_answer_are_left_out() -> None:
     first, second = ([0.9, 0.1], [1, 0]), ([0.9, 0.5, 0.4, 0.1], [0, 0, 0, 1])
     scores = evaluate_ranking([first, second, ([0.9, 0.1], [0, 0])])
     assert (scores.map, scores.mrr, scores.n_questions) == (pytest.approx(0.625), pytest.approx(0.625), 2)

@@ -22,7 +22,7 @@ MEASURES = ("accuracy", "nmi", "ari")
 
 
 def noisy(true: Codes, right: float, n_classes: int, generator: np.random.Generator) -> Codes:
-    """The true labels, of which a share is kept and the others drawn anew."""
+    """The true labels, of which a share is kept and the others are resampled."""
     anew = generator.integers(0, n_classes, len(true))
     return np.where(generator.random(len(true)) < right, true, anew)
 
@@ -135,7 +135,7 @@ def test_ties_count_on_both_sides(seed: int) -> None:
     assert found.difference == pytest.approx(1 / 9)
 
 
-def test_seeds_are_drawn_with_the_variance_of_their_mean() -> None:
+def test_seeds_are_resampled_with_the_variance_of_their_mean() -> None:
     generator = np.random.default_rng(0)
     scores = np.array([0.2, 0.9, 0.4, 0.7, 0.5])
     drawn = [_sampled_shares(5, generator) @ scores for _ in range(40_000)]
@@ -229,7 +229,7 @@ def test_the_interval_holds_where_numbers_of_clusters_differ() -> None:
     assert holds >= 0.9 * 120
 
 
-def test_a_fixed_matching_says_the_same_where_documents_are_many() -> None:
+def test_a_fixed_matching_agrees_where_documents_are_many() -> None:
     generator = np.random.default_rng(10)
     true = generator.integers(0, 20, 5000)
     first, second = (runs_of(true, right, 20, 3, generator) for right in (0.7, 0.68))
@@ -242,7 +242,7 @@ def test_a_fixed_matching_says_the_same_where_documents_are_many() -> None:
     )
 
 
-def test_a_draw_looks_at_no_document_by_itself() -> None:
+def test_a_resample_scores_no_document_by_itself() -> None:
     """Five seeds of twenty clusters: some hundred calls for a draw, however many documents there are."""
     generator = np.random.default_rng(11)
     true = generator.integers(0, 20, 5_000)

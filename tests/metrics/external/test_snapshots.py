@@ -42,7 +42,7 @@ def _snapshot(embeddings: list[list[float]], labels: list[int]) -> Snapshot:
     return Snapshot("s", 0, 0, np.array(embeddings, dtype=np.float32), np.array(labels))
 
 
-def test_dunn_by_hand_and_on_the_same_draw_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dunn_by_hand_and_on_the_same_sample_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     # Clusters {0, 1} and {4, 6} on a line: the gap is 3, the widest cluster 2.
     snapshot = _snapshot([[0], [1], [4], [6]], [0, 0, 1, 1])
     assert score_snapshots([snapshot], np.arange(4))[0]["dunn"] == pytest.approx(1.5)

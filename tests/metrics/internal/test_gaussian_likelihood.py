@@ -1,4 +1,4 @@
-"""How likely points are as round clouds: against loops, and what moving, turning and stretching change."""
+"""The likelihood of points as spherical Gaussians: against loops, and under shifts, rotations and scaling."""
 
 from __future__ import annotations
 

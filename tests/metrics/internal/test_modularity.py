@@ -1,4 +1,4 @@
-"""Neighbours kept together, as modularity and as a share of what is possible, against loops and by hand."""
+"""Modularity and its normalised form, against loops and by hand."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_both_are_those_of_the_loops(seed: int) -> None:
     assert normalised_modularity(labels, first, second) == pytest.approx(possible, abs=1e-12)
 
 
-def test_all_that_is_possible_whatever_the_sizes() -> None:
-    """Modularity of clusters that keep all neighbours is higher for even ones; as a share it is 1 for both."""
+def test_normalised_modularity_is_1_whatever_the_sizes() -> None:
+    """Of clusters that separate no neighbours, modularity is larger for equal sizes; normalised it is 1 for both."""
     first, second = np.arange(20), np.arange(20) // 2 * 2
     even, uneven = np.repeat([0, 1], 10), np.repeat([0, 1], [18, 2])
     assert normalised_modularity(even, first, second) == normalised_modularity(uneven, first, second) == 1
@@ -37,11 +37,11 @@ def test_all_that_is_possible_whatever_the_sizes() -> None:
     assert modularity(uneven, first, second) == pytest.approx(1 - 0.81 - 0.01)
 
 
-def test_one_cluster_keeps_nothing_that_chance_would_not() -> None:
+def test_one_cluster_has_modularity_0() -> None:
     labels, first, second = np.zeros(6, dtype=np.int64), np.arange(6), np.arange(6)[::-1]
     assert modularity(labels, first, second) == normalised_modularity(labels, first, second) == 0
 
 
-def test_without_neighbours_there_is_no_answer() -> None:
+def test_without_neighbours_modularity_is_nan() -> None:
     labels = np.array([0, 1])
     assert math.isnan(modularity(labels, NONE, NONE)) and math.isnan(normalised_modularity(labels, NONE, NONE))

@@ -66,7 +66,7 @@ def test_a_cluster_without_rows_has_no_stability() -> None:
     assert (stability[[0, 3]] > 0.85).all()
 
 
-def test_a_cluster_that_is_never_drawn_has_no_stability() -> None:
+def test_a_cluster_that_is_never_sampled_has_no_stability() -> None:
     vectors, labels = _blobs([2_000, 2_000, 1])
     stability = cluster_stability(vectors, labels, 3, runs=1, sample=20)
     assert np.isnan(stability[2])
