@@ -23,7 +23,7 @@ from coterie import __version__
 from coterie.benchmark.sets import find_set, load_set
 from coterie.encoders.device import usable_cores
 from coterie.methods.auto.method import Coterie
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 from coterie.metrics.external.scores import evaluate
 from coterie.text.corpus import as_corpus
 

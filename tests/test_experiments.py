@@ -11,7 +11,7 @@ import yaml
 
 from coterie.datasets.cards import dataset_card
 from coterie.methods.base import ClusteringMethod
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 from coterie.methods.registry import METHODS, find_method
 
 FILES = sorted((Path(__file__).parent.parent / "experiments").glob("*/*.yaml"))

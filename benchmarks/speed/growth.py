@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def one(n_texts: int, n_clusters: int, method: str, device: str) -> dict[str, Any]:
-    from coterie.methods.building import build_method
+    from coterie.methods.build_method import build_method
     from coterie.methods.cost_estimate import estimate
     from coterie.text.corpus import as_corpus
 

@@ -24,7 +24,7 @@ from coterie.benchmark.store import Job, Store
 from coterie.benchmark.table_formats import as_csv, as_html, as_markdown
 from coterie.benchmark.tables import build_table, found_table
 from coterie.errors import InputError, SettingError
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 from coterie.methods.registry import METHODS
 
 SPEC = TableSpec(

@@ -22,7 +22,7 @@ from coterie.benchmark.specs import FigureSpec
 from coterie.benchmark.store import Job, Store
 from coterie.benchmark.tables import build_table, table_jobs
 from coterie.errors import InputError
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402 (after the check)

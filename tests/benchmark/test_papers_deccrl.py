@@ -25,7 +25,7 @@ from coterie.benchmark.store import Job, Store
 from coterie.benchmark.table_formats import as_markdown
 from coterie.benchmark.tables import build_table, table_jobs
 from coterie.errors import InputError
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 
 deccrl = require_paper_definitions().package.deccrl
 FIGURES = deccrl.FIGURES

@@ -22,7 +22,7 @@ from coterie.benchmark.store import Store
 from coterie.benchmark.tables import build_table, table_jobs
 from coterie.benchmark.traces import measures
 from coterie.errors import InputError
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 from coterie.text.augmentation.composition import Composition
 
 sccl = require_paper_definitions().package.sccl

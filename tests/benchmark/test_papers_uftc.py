@@ -20,7 +20,7 @@ from coterie.benchmark.store import Job, Store
 from coterie.benchmark.tables import build_table, table_jobs
 from coterie.benchmark.traces import save_trace, trace_of
 from coterie.errors import InputError
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 from coterie.text.corpus import as_corpus
 
 uftc = require_paper_definitions().package.uftc

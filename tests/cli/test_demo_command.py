@@ -13,14 +13,14 @@ from command_line import RUN_FILES, Outcome, column, done, read_header, read_jso
 from conftest import topic_texts
 
 from coterie.datasets.loading import find_dataset
-from coterie.methods import building
+from coterie.methods import build_method
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str, Any]]:
     """What the demo asks for; the method is built with a tiny encoder and two steps."""
     requests: list[dict[str, Any]] = []
-    build = building.build_method
+    build = build_method.build_method
 
     def build_small(
         name: str, n_clusters: int, seed: int, chosen: Mapping[str, Any], common: Mapping[str, Any]
@@ -29,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tiny_encoder: Path) -> list[dict[str,
         small = {**chosen, "encoder": str(tiny_encoder), "training.max_steps": 2}
         return build(name, n_clusters, seed, small, common)
 
-    monkeypatch.setattr(building, "build_method", build_small)
+    monkeypatch.setattr(build_method, "build_method", build_small)
     return requests
 
 

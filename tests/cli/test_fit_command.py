@@ -25,7 +25,7 @@ from command_line import (
 from conftest import topic_texts
 
 from coterie import __version__, load
-from coterie.methods.building import setting_defaults
+from coterie.methods.build_method import setting_defaults
 from coterie.methods.registry import METHODS, find_method
 from coterie.runs.saved_run import SavedRun
 

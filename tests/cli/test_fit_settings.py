@@ -11,7 +11,7 @@ from conftest import topic_texts
 
 from coterie.cli.settings import parse_settings
 from coterie.errors import SettingError
-from coterie.methods.building import build_method
+from coterie.methods.build_method import build_method
 from coterie.methods.registry import METHODS
 
 

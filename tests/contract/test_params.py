@@ -142,6 +142,14 @@ def test_every_parameter_has_values_that_cannot_work() -> None:
     assert {field.name for field in fields(TrainingConfig)} == set(TRAINING_NONSENSE)
 
 
+def test_parameters_are_public_and_not_learned(method_case: Case) -> None:
+    """A method's fields are its parameters; private and learned attributes are ``field(init=False)``."""
+    assert not [name for name in method_case.parameters if name.startswith("_") or name.endswith("_")]
+    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.signature(method_case.info.load())
+    assert [name for name, each in signature.parameters.items() if each.kind == positional] == ["n_clusters"]
+
+
 def test_the_constructor_only_stores(method_case: Case) -> None:
     values = {name: object() for name in method_case.parameters}
     model = method_case.info.load()(**values)

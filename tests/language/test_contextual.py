@@ -22,7 +22,7 @@ from coterie.language.contextual import Contextual, ContextualInsertion, find_wo
 from coterie.language.masked_head import MaskedHead
 from coterie.language.word_prediction import WordList, sample_words
 
-WORDS = {*FILLERS, *(word for group in TOPICS.values() for word in group)}
+WORDS = {*FILLERS, *(word for topic in TOPICS.values() for word in topic)}
 TEXTS = [
     *topic_texts(20, seed=2)[0],
     "My parcel, which is late:  please   help!\n",
@@ -144,7 +144,7 @@ def test_the_likeliest_word_is_put_in_its_place(masked_model: Path) -> None:
             logits = model(**encoded).logits[0, place + 1]
         assert others[place] == max(WORDS - {words[place]}, key=lambda word: logits[tokenizer.vocab[word]])
         found.add(others[place])
-    assert len(found) > 2  # the context matters, or a wrong place could not be told
+    assert len(found) > 2  # the context matters, or a wrong position would not be noticed
 
 
 def test_one_word_and_no_word_stay_and_at_least_one_word_of_two_does(masked_model: Path) -> None:

@@ -62,13 +62,13 @@ def test_labels_are_those_of_exact_vectors(tiny_encoder: Path, quick: None, monk
     assert np.array_equal(model.labels_, _nearest(model))
     assert np.array_equal(model.predict(TEXTS), model.labels_)
     assert np.array_equal([model.predict([text])[0] for text in TEXTS[:20]], model.labels_[:20])
-    # Were nothing settled, noise as large as this would change labels.
+    # If nothing were recomputed, noise as large as this would change labels.
     coarse = model.encoder_.encode(TEXTS, torch.bfloat16)
     assert not np.array_equal(coarse, model.encoder_.encode(TEXTS))
 
 
 def test_noise_that_decides_is_settled(tiny_encoder: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors far off: every label would be wrong if float32 did not settle it."""
+    """Vectors far off: every label would be wrong if float32 did not decide it."""
     model = FrozenEncoder(3, encoder=str(tiny_encoder), device="cpu").fit(TEXTS)
     wanted = model.labels_.copy()
     real = type(model.encoder_).encode_and_count_truncated

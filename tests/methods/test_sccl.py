@@ -157,12 +157,12 @@ def test_sequential_has_two_halves_with_centres_placed_anew(
     texts = [*TEXTS, *TEXTS[:5]]
     model = _method(tiny_encoder, variant="sequential", final_kmeans="continued", training=training).fit(texts)
     assert [record["stage"] for record in model.history_.steps] == ["instance"] * 6 + ["cluster"] * 6
-    start, anew = calls
+    start, again = calls
     # On what Instance-CL has learned, not on the frozen embeddings; repeated texts weigh what they should.
-    assert not np.allclose(anew["features"], start["features"], atol=1e-3)
-    assert anew["weights"].tolist() == [2] * 5 + [1] * 25
+    assert not np.allclose(again["features"], start["features"], atol=1e-3)
+    assert again["weights"].tolist() == [2] * 5 + [1] * 25
     # Six steps at 5e-4 do not lead far from there.
-    gaps = np.abs(model.head_centers_[:, None] - anew["result"].centers[None]).max(axis=2)
+    gaps = np.abs(model.head_centers_[:, None] - again["result"].centers[None]).max(axis=2)
     assert gaps.min(axis=0).max() < 0.05
     assert np.abs(model.head_centers_[:, None] - start["result"].centers[None]).max(axis=2).min() > 0.05
 

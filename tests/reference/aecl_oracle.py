@@ -158,7 +158,7 @@ def _cosines(left: npt.ArrayLike, right: npt.ArrayLike, temperature: float) -> F
 
 
 def _negatives(within: FloatArray, across: FloatArray, i: int) -> float:
-    """The denominator of Eq. 6 and 7: what text i has with all other texts, in its own group and in the other."""
+    """The denominator of Eq. 6 and 7: what text i has with all other texts, in its own set and in the other."""
     total = 0.0
     for k in range(len(within)):
         if k != i:

@@ -33,7 +33,7 @@ RATES = {"learning_rate": 1e-3, "head_learning_rate": 1e-2}
 
 
 def on_host(monkeypatch: pytest.MonkeyPatch) -> list[RecordedSteps]:
-    """Have all steps that a GPU would record taken in the same form here, without a graph; the steps are told."""
+    """Have all steps that a GPU would record taken in the same form here, without a graph; returns the steps."""
     taken: list[RecordedSteps] = []
     real = can_record
 

@@ -10,14 +10,14 @@ from coterie.training.stopping import LabelWatch
 PLACES = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], dtype=np.float32)
 
 
-def _embeddings(groups: list[int]) -> np.ndarray:
-    jitter = np.random.default_rng(0).normal(scale=0.1, size=(len(groups), 2))
-    return (PLACES[groups] + jitter).astype(np.float32)
+def _embeddings(clusters: list[int]) -> np.ndarray:
+    jitter = np.random.default_rng(0).normal(scale=0.1, size=(len(clusters), 2))
+    return (PLACES[clusters] + jitter).astype(np.float32)
 
 
-def _watch(groups: list[int], patience: int = 2, weights: list[int] | None = None) -> LabelWatch:
-    mass = np.ones(len(groups), dtype=np.int64) if weights is None else np.array(weights)
-    return LabelWatch(np.array(groups), PLACES.copy(), mass, patience)
+def _watch(clusters: list[int], patience: int = 2, weights: list[int] | None = None) -> LabelWatch:
+    mass = np.ones(len(clusters), dtype=np.int64) if weights is None else np.array(weights)
+    return LabelWatch(np.array(clusters), PLACES.copy(), mass, patience)
 
 
 START = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
@@ -34,7 +34,7 @@ def test_the_change_is_the_share_that_moved() -> None:
     moved = [1, 0, 0, 0, 1, 1, 1, 2, 2, 1]
     assert watch.measure_change(_embeddings(moved), 0.01) == pytest.approx(0.2)
     assert watch.labels.tolist() == moved
-    # The next look compares with this one, not with the start.
+    # The next check compares with this one, not with the start.
     assert watch.measure_change(_embeddings(moved), 0.01) == 0
     assert watch.measure_change(_embeddings(START), 0.01) == pytest.approx(0.2)
 
@@ -66,18 +66,18 @@ def test_settled_after_as_many_calm_looks_in_a_row_as_asked() -> None:
     watch = _watch(START, patience=3)
     states = []
     moved = [1, *START[1:]]
-    for groups in (START, START, moved, moved, moved, moved):
-        watch.measure_change(_embeddings(groups), 0.05)
+    for clusters in (START, START, moved, moved, moved, moved):
+        watch.measure_change(_embeddings(clusters), 0.05)
         states.append(watch.converged)
-    # Two calm looks, then a tenth of the texts moves: the count begins anew.
+    # Two checks with little change, then a tenth of the texts moves: the count starts again.
     assert states == [False, False, False, False, False, True]
 
 
 def test_calm_is_below_the_tolerance() -> None:
-    for tolerance, settled in ((0.1, False), (0.11, True)):
+    for tolerance, converged in ((0.1, False), (0.11, True)):
         watch = _watch(START, patience=1)
         assert watch.measure_change(_embeddings([1, *START[1:]]), tolerance) == pytest.approx(0.1)
-        assert watch.converged is settled
+        assert watch.converged is converged
 
 
 def test_a_tolerance_of_zero_never_settles() -> None:

@@ -64,7 +64,7 @@ class Made:
         asked = {} if self.views._pool is None else self.views._pool._requested
         return {(name, seed[-1]) for name, seed in asked}
 
-    def settle(self) -> None:
+    def wait_for_workers(self) -> None:
         """Wait for everything that is under way."""
         assert self.views._pool is not None
         for future in list(self.views._pool._requested.values()):
@@ -113,7 +113,7 @@ def test_workers_draw_what_is_drawn_here(encoder: TransformerEncoder, augmenter:
         assert expected[0] != expected[1]
         made.views.prefetch(PAIR, [0])
         for epoch in range(4):
-            made.settle()
+            made.wait_for_workers()
             assert made.tables(PAIR, epoch, last=3) == expected[epoch]
         assert made.here == []
         assert len(plain.here) == 8
@@ -157,7 +157,7 @@ def test_each_view_is_drawn_by_its_own_augmenter_and_seed(encoder: TransformerEn
     augmenters = {"first": WordDeletion(0.5), "second": EDA(0.3), "third": WordDeletion(0.5)}
     with _views(encoder, augmenters) as plain, _views(encoder, augmenters, ahead=2) as made:
         made.views.prefetch(["third", "second"], [7])
-        made.settle()
+        made.wait_for_workers()
         # The places of the views count, not the order in which they are asked for.
         assert made.tables(("third", "second"), 7, last=7) == plain.tables(("third", "second"), 7)
         assert made.here == []
@@ -176,7 +176,7 @@ def test_slow_views_are_drawn_once_and_here(
         first = made.tables(("slow",), 0)
         assert made.processes == []  # there is nothing to draw ahead
         assert made.tables(("slow", "quick"), 1)[: len(TEXTS)] == first
-        made.settle()
+        made.wait_for_workers()
         assert made.under_way == {("quick", 2)}
         assert made.tables(("slow", "quick"), 2, last=2)[: len(TEXTS)] == first
         assert set(made.views.unchanged) == {"slow", "quick"}
@@ -213,7 +213,7 @@ def test_what_cannot_travel_is_drawn_here(encoder: TransformerEncoder) -> None:
     augmenters = {"local": Local(0.3), "global": WordDeletion(0.3)}
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, augmenters, ahead=1) as made:
         made.views.prefetch(list(augmenters), [0])
-        made.settle()
+        made.wait_for_workers()
         assert made.under_way == {("global", 0)}
         assert made.tables(tuple(augmenters), 0, last=0) == plain.tables(PAIR, 0)
         assert made.here == [("local", 0)]
@@ -228,7 +228,7 @@ def test_what_cannot_travel_is_drawn_here(encoder: TransformerEncoder) -> None:
 def _ready(made: Made) -> list[int]:
     """The workers' process ids, once one has answered."""
     made.views.prefetch(PAIR, [100])
-    made.settle()
+    made.wait_for_workers()
     return [process.pid for process in made.processes]
 
 
@@ -238,7 +238,7 @@ def test_a_killed_worker_changes_nothing(encoder: TransformerEncoder, caplog: py
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, WordDeletion(0.3), ahead=2) as made:
         workers = _ready(made)
         made.views.resample(PAIR, 0)
-        made.settle()
+        made.wait_for_workers()
         assert made.tables(PAIR, 1) == plain.tables(PAIR, 1)
         assert (PAIR[0], 1) not in made.here
         os.kill(workers[0], signal.SIGKILL)
@@ -282,7 +282,7 @@ def test_a_worker_that_fails_leaves_the_work_to_this_process(
     caplog.set_level(logging.INFO, logger="coterie")
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, Failing(0.3), ahead=1) as made:
         made.views.prefetch(PAIR, [0])
-        made.settle()
+        made.wait_for_workers()
         assert made.tables(PAIR, 0) == plain.tables(PAIR, 0)
         assert "RuntimeError: not here" in caplog.text
 
@@ -292,7 +292,7 @@ def test_what_an_augmenter_prints_and_reads_is_not_the_workers_talk(
 ) -> None:
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, Talkative(0.3), ahead=1) as made:
         made.views.prefetch(PAIR, [0])
-        made.settle()
+        made.wait_for_workers()
         assert made.tables(PAIR, 0, last=0) == plain.tables(PAIR, 0)
         assert made.here == []
         output = capfd.readouterr()
@@ -305,10 +305,10 @@ def test_ctrl_c_is_not_for_workers(encoder: TransformerEncoder) -> None:
     with _views(encoder, WordDeletion(0.3)) as plain, _views(encoder, WordDeletion(0.3), ahead=1) as made:
         made.views.prefetch(PAIR, [0])
         os.kill(made.processes[0].pid, signal.SIGINT)  # while it starts
-        made.settle()
+        made.wait_for_workers()
         os.kill(made.processes[0].pid, signal.SIGINT)
         made.views.prefetch(PAIR, [1])
-        made.settle()
+        made.wait_for_workers()
         assert made.tables(PAIR, 0) == plain.tables(PAIR, 0)
         assert made.tables(PAIR, 1, last=1) == plain.tables(PAIR, 1)
         assert made.here == []
@@ -331,7 +331,7 @@ def test_no_process_is_left(encoder: TransformerEncoder, end: str, augmenter: Au
     if isinstance(augmenter, Sleepy):
         _until_one_runs(made)
     else:
-        made.settle()
+        made.wait_for_workers()
     del made
     if end == "close":
         pool = views._pool  # held, so that it cannot end by being forgotten

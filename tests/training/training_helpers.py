@@ -49,7 +49,7 @@ class MeanGap(Objective):
 
 @dataclass
 class Recorder(Callback):
-    """Remembers what a callback is told."""
+    """Records the events of a callback."""
 
     stages: list[tuple[str, int]] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
@@ -121,7 +121,7 @@ def prepare(
     augmenter: Augmenter | None = None,
     **settings: Any,
 ) -> Run:
-    """A trainer over ``n`` texts in three groups, in float32, without a label check unless asked for."""
+    """A trainer over ``n`` texts on three topics, in float32, without a label check unless asked for."""
     config = TrainingConfig(**{"batch_size": 10, "max_epochs": 2, "precision": "float32", "check_every": 0, **settings})
     encoder = TransformerEncoder.load(folder)
     if not dropout:

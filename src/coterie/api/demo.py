@@ -20,7 +20,7 @@ def fit_demo(
 ) -> tuple[Run, list[object]]:
     """Cluster the sample and write its run folder; return the run, and the sample's own topic of every row."""
     from coterie.datasets.loading import find_dataset
-    from coterie.methods.building import build_method
+    from coterie.methods.build_method import build_method
     from coterie.methods.registry import DEFAULT_METHOD
     from coterie.runs.folder import check_free_for_run
     from coterie.runs.writing import FitRequest

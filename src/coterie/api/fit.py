@@ -205,7 +205,7 @@ def _build(
     device: str,
     progress: Callable[[str], object] | None,
 ) -> ClusteringMethod:
-    from coterie.methods.building import build_method
+    from coterie.methods.build_method import build_method
 
     common = {"device": device, "training.progress": progress is not None}
     # Wrong settings are refused before the number is chosen, which may take a minute.

@@ -76,7 +76,7 @@ class Row:
 
     def settings_for(self, dataset: BenchmarkSet) -> dict[str, Any]:
         """Return all settings of a run on ``dataset``, as far as the method has such parameters."""
-        from coterie.methods.building import setting_defaults
+        from coterie.methods.build_method import setting_defaults
 
         known = setting_defaults(find_method(self.method).load())
         common = {**COMMON, "max_length": dataset.max_length}

@@ -182,7 +182,7 @@ def changed_parameters(record: Mapping[str, Any], job: Job) -> list[str]:
 
     The name of a run covers the settings of its row alone. Parameters that were added to the method since do not count.
     """
-    from coterie.methods.building import build_method
+    from coterie.methods.build_method import build_method
     from coterie.methods.results import plain
 
     model = build_method(job.row.method, record.get("n_clusters", 2), job.seed, job.settings, {})

@@ -67,7 +67,7 @@ def _give_memory_back() -> None:
 def fitted(job: dict[str, Any]) -> dict[str, Any]:
     """Fit, save the assignments, and return what belongs in the record of the run."""
     from coterie.benchmark.augmentation_cosines import augmented_cosines
-    from coterie.methods.building import build_method
+    from coterie.methods.build_method import build_method
     from coterie.methods.results import plain
     from coterie.text.sampling import labels_by_row, sample_places
     from coterie.version import __version__

@@ -35,7 +35,7 @@ def methods(
 
 
 def _print_settings(name: str) -> None:
-    from coterie.methods.building import setting_defaults
+    from coterie.methods.build_method import setting_defaults
     from coterie.methods.registry import find_method
 
     method = find_method(name).load()

@@ -101,7 +101,7 @@ class WordList:
 
 
 def _word_marker(vocabulary: dict[str, int]) -> str:
-    """How the vocabulary tells whole words from pieces; empty where every token is a word."""
+    """Return the prefix that separates whole words from pieces; empty where every token is a word."""
     for marker in (CONTINUATION, BYTE_START, PIECE_START):
         if any(token.startswith(marker) and token != marker for token in vocabulary):
             return marker

@@ -22,7 +22,7 @@ class ContrastiveMethod(TrainedMethod):
     ----------
     augmentation:
         ``"virtual"`` (dropout alone), or an augmenter by name: ``coterie augment --list`` shows them;
-        ``first+second`` applies two in a row, ``this | that`` makes the two views in two ways.
+        ``first+second`` applies two in a row, ``this | that`` uses a different augmenter for each view.
     augmentation_ratio:
         Share of the words that an augmenter changes, unless its own settings give another.
     """

@@ -48,24 +48,24 @@ def _method(folder: Path, *, n_clusters: int = 3, training: dict[str, Any] | Non
 
 @pytest.fixture(scope="module")
 def learned(tiny_encoder: Path) -> AECL:
-    """Trained until it knows the groups; rows of unlike counts. Tests leave it as it is."""
+    """Trained until it separates the topics; rows with different counts. Tests must not change it."""
     training = {"batch_size": 30, "max_epochs": 60}
     lengths = {"stage_1": 10, "stage_2": 20, "stage_3": 30}
     return _method(tiny_encoder, training=training, threshold=0.8, **lengths).fit([*TEXTS, *TEXTS[:7]])
 
 
-def _purity(labels: np.ndarray, groups: list[str]) -> float:
-    pairs = Counter(zip(labels.tolist(), groups, strict=True))
-    return sum(max(pairs[label, group] for group in set(groups)) for label in set(labels.tolist())) / len(groups)
+def _purity(labels: np.ndarray, topics: list[str]) -> float:
+    pairs = Counter(zip(labels.tolist(), topics, strict=True))
+    return sum(max(pairs[label, topic] for topic in set(topics)) for label in set(labels.tolist())) / len(topics)
 
 
 # --- What is learned ---
 
 
 def test_separable_texts_are_separated_by_the_head(learned: AECL) -> None:
-    groups = [*TOPICS, *TOPICS[:7]]
-    assert _purity(learned.labels_, groups) > 0.95
-    assert _purity(learned.initial_labels_, groups) < 0.9  # not what the frozen encoder knew
+    topics = [*TOPICS, *TOPICS[:7]]
+    assert _purity(learned.labels_, topics) > 0.95
+    assert _purity(learned.initial_labels_, topics) < 0.9  # not what the frozen encoder knew
     assert len(np.unique(learned.labels_)) == 3
     assert learned.predict_agreement_ >= 0.95
     assert any("predict agrees with the assignments inside training batches" in note for note in learned.notes_)
@@ -195,7 +195,7 @@ def test_attention_between_texts(learned: AECL) -> None:
     similarities = learned.attention_between(TEXTS[:9])
     assert similarities.shape == (9, 9)
     np.testing.assert_allclose(similarities.sum(axis=1), 1)
-    # Texts look at texts of their own group more than at others.
+    # Texts attend to texts of their own topic more than to others.
     same = np.array([[a == b for b in TOPICS[:9]] for a in TOPICS[:9]])
     assert similarities[same].mean() > similarities[~same].mean()
 

@@ -157,18 +157,18 @@ class Expected:
         self.s, self.h = [s for s, _ in attended], [h for _, h in attended]
         logits = [oracle.feed_forward(h, _layers(head.classifier)) for h in self.h]
         self.p = [np.array([oracle.softmax(list(row)) for row in rows]) for rows in logits]
-        self.confident, self.told = oracle.confident_labels(self.p[0], self.chosen["threshold"])
+        self.confident, self.pseudo_labels = oracle.confident_labels(self.p[0], self.chosen["threshold"])
 
     @property
     def labels(self) -> list[int]:
-        return self.told if self.stage == 3 else KMEANS[ROWS].tolist()
+        return self.pseudo_labels if self.stage == 3 else KMEANS[ROWS].tolist()
 
     def instance(self) -> float:
         z, tau, contrast = self.z, self.chosen["tau_instance"], self.chosen["contrast"]
         if contrast == "plain":
             return oracle.plain_contrast(z[0], z[1], tau, self.weights)
         if contrast == "confidence":
-            return oracle.class_aware_loss(z[0], z[1], self.told, self.confident, tau, self.weights)
+            return oracle.class_aware_loss(z[0], z[1], self.pseudo_labels, self.confident, tau, self.weights)
         guided = contrast == "similarity"
         pairs = ((v[0], v[1]) for v in (z, self.h, self.s))
         return oracle.similarity_guided_loss(*pairs, self.labels, tau, self.weights, use_consistency=guided)
@@ -448,8 +448,8 @@ def test_terms_and_total_of_every_stage(attention: str, contrast: str, inside: b
     for objective in _objectives(attention, **chosen):
         expected = Expected(objective, views, weights, **chosen)
         # Some texts are sure and some not, of several labels that differ from those of k-means.
-        assert 0 < sum(expected.confident) < TEXTS and len(set(expected.told)) > 1
-        assert expected.told != KMEANS[ROWS].tolist()
+        assert 0 < sum(expected.confident) < TEXTS and len(set(expected.pseudo_labels)) > 1
+        assert expected.pseudo_labels != KMEANS[ROWS].tolist()
         found = {name: value.item() for name, value in _loss(objective, _tensors(*views), weights).named.items()}
         terms = expected.terms()
         for name, value in terms.items():

@@ -19,9 +19,9 @@ TEXTS, TOPICS = topic_texts(60)
 
 
 def _vectors(scale: float = 1.0) -> np.ndarray:
-    groups = [sorted(set(TOPICS)).index(name) for name in TOPICS]
+    clusters = [sorted(set(TOPICS)).index(name) for name in TOPICS]
     noise = np.random.default_rng(0).normal(scale=scale, size=(60, 9))
-    return (np.eye(3, 9)[groups] + noise).astype(np.float32)
+    return (np.eye(3, 9)[clusters] + noise).astype(np.float32)
 
 
 def test_without_the_package_fit_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

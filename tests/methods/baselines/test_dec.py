@@ -1,4 +1,4 @@
-"""DEC: its loss, targets and gradients against the paper's equations; groups pulled together."""
+"""DEC: its loss, targets and gradients against the paper's equations; clusters pulled together."""
 
 from __future__ import annotations
 

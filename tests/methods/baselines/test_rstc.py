@@ -145,11 +145,11 @@ def test_labels_are_refreshed_in_place_by_transport_alone() -> None:
     ],
 )
 def test_pseudo_labels_of_a_skewed_corpus(settings: dict[str, Any], largest: tuple[float, float]) -> None:
-    """Seven texts of ten are in one group: sizes that adapt leave them there, equal ones spread them."""
+    """Seven texts of ten are on one topic: sizes that adapt leave them there, equal ones spread them."""
     objective = _objective("transport", n_texts=300, **settings)
-    groups = torch.tensor([0] * 7 + [1] * 2 + [2]).repeat(30)
+    topics = torch.tensor([0] * 7 + [1] * 2 + [2]).repeat(30)
     generator = torch.Generator().manual_seed(0)
-    wanted = 4 * nn.functional.one_hot(groups, 3) + 0.5 * torch.randn(300, 3, generator=generator)
+    wanted = 4 * nn.functional.one_hot(topics, 3) + 0.5 * torch.randn(300, 3, generator=generator)
     objective.head.logits_without_dropout = lambda _: wanted  # type: ignore[method-assign]
     labels = objective.transport_labels(torch.zeros(300, DIMENSION))
     share = labels.bincount(minlength=3).max().item() / 300
@@ -186,20 +186,20 @@ def _method(folder: Path, *, training: dict[str, Any] | None = None, **settings:
 
 @pytest.fixture(scope="module")
 def learned(tiny_encoder: Path) -> RSTC:
-    """Trained until it knows the groups; rows of unlike counts. Tests leave it as it is."""
+    """Trained until it separates the topics; rows with different counts. Tests must not change it."""
     lengths = {"contrast_epochs": 5, "kmeans_epochs": 15, "transport_epochs": 12}
     return _method(tiny_encoder, training={"batch_size": 30, "max_epochs": 32}, **lengths).fit([*TEXTS, *TEXTS[:7]])
 
 
-def _purity(labels: np.ndarray, groups: list[str]) -> float:
-    pairs = Counter(zip(labels.tolist(), groups, strict=True))
-    return sum(max(pairs[label, group] for group in set(groups)) for label in set(labels.tolist())) / len(groups)
+def _purity(labels: np.ndarray, topics: list[str]) -> float:
+    pairs = Counter(zip(labels.tolist(), topics, strict=True))
+    return sum(max(pairs[label, topic] for topic in set(topics)) for label in set(labels.tolist())) / len(topics)
 
 
 def test_separable_texts_are_separated_by_the_head(learned: RSTC) -> None:
-    groups = [*TOPICS, *TOPICS[:7]]
-    assert _purity(learned.labels_, groups) > 0.95
-    assert _purity(learned.initial_labels_, groups) < 0.9  # not what the frozen encoder knew
+    topics = [*TOPICS, *TOPICS[:7]]
+    assert _purity(learned.labels_, topics) > 0.95
+    assert _purity(learned.initial_labels_, topics) < 0.9  # not what the frozen encoder knew
     assert len(np.unique(learned.labels_)) == 3
     for name in ("instance", "cluster"):
         values = learned.history_.term(name)

@@ -1,4 +1,4 @@
-"""SIF as a method: word files, saved models, groups of words found."""
+"""SIF as a method: word files, saved models, clusters of words found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word vectors in which the groups of ``topic_texts`` are plain to see."""
+"""Word vectors that separate the topics of ``topic_texts``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conftest import FILLERS, TOPICS
 
 
 def write_word_file(path: Path) -> Path:
-    """Words of a group lie together; fillers lie in a direction that all texts share."""
+    """Words of a topic lie together; fillers lie in a direction that all texts share."""
     generator = np.random.default_rng(0)
     lines = []
     for place, words in enumerate([*TOPICS.values(), FILLERS]):

@@ -20,10 +20,10 @@ TEXTS, TOPICS = topic_texts(60)
 
 
 def _vectors(scale: float = 0.35) -> np.ndarray:
-    """Three groups with some rows between them."""
+    """Three clusters with some rows between them."""
     generator = np.random.default_rng(0)
-    groups = np.array([sorted(set(TOPICS)).index(name) for name in TOPICS])
-    return np.eye(3, 6)[groups] + generator.normal(scale=scale, size=(60, 6))
+    clusters = np.array([sorted(set(TOPICS)).index(name) for name in TOPICS])
+    return np.eye(3, 6)[clusters] + generator.normal(scale=scale, size=(60, 6))
 
 
 def _same(first: np.ndarray, second: np.ndarray) -> bool:

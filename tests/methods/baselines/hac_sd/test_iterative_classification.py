@@ -14,10 +14,10 @@ def _ones(n: int) -> np.ndarray:
 
 
 def _blobs(sizes: list[int], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Well separated groups and which row is of which."""
+    """Well separated clusters and the cluster of each row."""
     generator = np.random.default_rng(seed)
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    return (np.eye(len(sizes), 5)[groups] * 4 + generator.normal(scale=0.3, size=(sum(sizes), 5))), groups
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    return (np.eye(len(sizes), 5)[clusters] * 4 + generator.normal(scale=0.3, size=(sum(sizes), 5))), clusters
 
 
 def _part(features: np.ndarray, labels: np.ndarray, counts: np.ndarray, most: float, seed: int = 0) -> np.ndarray:
@@ -59,11 +59,11 @@ def test_a_row_stays_of_every_cluster() -> None:
 
 
 def test_wrong_labels_are_mended() -> None:
-    features, groups = _blobs([50, 50, 50])
-    labels = groups.copy()
+    features, clusters = _blobs([50, 50, 50])
+    labels = clusters.copy()
     labels[:6], labels[50:56] = 1, 2
     found = iterative_classification(features, labels, 3, _ones(150), seed=0)
-    assert (found.labels == groups).mean() > (labels == groups).mean()
+    assert (found.labels == clusters).mean() > (labels == clusters).mean()
     assert found.converged and 1 <= found.rounds < 50
     np.testing.assert_array_equal(labels[:6], 1)  # the caller's are left alone
     again = iterative_classification(features, labels, 3, _ones(150), seed=0)

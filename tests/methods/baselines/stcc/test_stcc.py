@@ -24,7 +24,7 @@ FAST: dict[str, Any] = {"n_bits": 6, "word_dimension": 8, "epochs": 3, "batch_si
 
 @pytest.fixture(scope="module")
 def vector_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Vectors that know the groups but none of the fillers, six numbers each."""
+    """Vectors of the topics' words but of none of the fillers, six numbers each."""
     generator = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("vectors") / "words.txt"
     lines = ["24 6"]

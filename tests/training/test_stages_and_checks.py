@@ -26,7 +26,7 @@ STILL: dict[str, Any] = {"learning_rate": 1e-12, "head_learning_rate": 1e-12, "d
     ("patience", "check_every", "epochs", "looks"),
     [
         (1, 1, 5, [1, 2, 3, 4]),  # not after the last epoch, when training ends anyway
-        (2, 1, 5, [1, 2, 3]),  # a look at the fourth could be the first calm one only
+        (2, 1, 5, [1, 2, 3]),  # a check after the fourth could only be the first with little change
         (3, 1, 5, [1, 2]),
         (9, 1, 5, []),
         (1, 2, 6, [2, 4]),
@@ -163,7 +163,7 @@ def test_another_error_is_not_swallowed(tiny_encoder: Path) -> None:
         run.go([Stage("only", Broken(run.encoder.dimension))])
 
 
-# --- What an objective is told ---
+# --- What an objective gets ---
 
 
 def test_start_and_refresh_see_the_corpus_as_it_is(tiny_encoder: Path) -> None:

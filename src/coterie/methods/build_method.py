@@ -1,4 +1,4 @@
-"""Build an estimator from a method's name and settings."""
+"""Build an estimator from a method's name and settings, as the command line and configuration files give them."""
 
 from __future__ import annotations
 
