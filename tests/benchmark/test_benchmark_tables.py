@@ -107,9 +107,9 @@ def test_a_row_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.M
     spec = TableSpec("x", "x", ("tweet",), ("accuracy",), (), ("absent", "tfidf", "bow"))
     assert "No run of this table yet" in as_markdown(build_table(spec, Store(tmp_path)))
     _stored(tmp_path, "tfidf", 0, 50.0)
-    told = as_markdown(build_table(spec, Store(tmp_path)))
-    assert "| Absent | not run: no weights |" in told and "--methods absent --datasets tweet" in told
-    assert "Not run yet: BoW + k-means." in told
+    lines = as_markdown(build_table(spec, Store(tmp_path)))
+    assert "| Absent | not run: no weights |" in lines and "--methods absent --datasets tweet" in lines
+    assert "Not run yet: BoW + k-means." in lines
 
 
 # --- Marks ---
@@ -125,17 +125,17 @@ def test_marks_say_what_is_more_than_chance(tmp_path: Path, monkeypatch: pytest.
             name = _stored(tmp_path, row, seed, 100 - 75 * wrong)
             found = np.where(generator.random(600) < wrong, generator.integers(4, size=600), truth)
             write_partitions(store.assignment_file(name), {"final": found})
-    told: list[str] = []
-    found_values = p_values(SPEC, store, told.append)
+    lines: list[str] = []
+    found_values = p_values(SPEC, store, lines.append)
     assert list(found_values) == [("tfidf", "tweet")]
     assert found_values["tfidf", "tweet"] < 0.05
-    assert told == ["comparing tfidf with frozen-kmeans on tweet"]
+    assert lines == ["comparing tfidf with frozen-kmeans on tweet"]
     assert " ↑ " in as_markdown(build_table(SPEC, store, found_values))
-    told.clear()
-    assert p_values(SPEC, store, told.append) == found_values and told == []  # kept
+    lines.clear()
+    assert p_values(SPEC, store, lines.append) == found_values and lines == []  # kept
     write_partitions(store.assignment_file(name), {"final": truth})
-    p_values(SPEC, store, told.append)
-    assert len(told) == 1  # a run has changed
+    p_values(SPEC, store, lines.append)
+    assert len(lines) == 1  # a run has changed
 
 
 def test_some_comparisons_are_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,9 +214,9 @@ def test_a_table_of_whatever_was_run(tmp_path: Path) -> None:
     store = Store(tmp_path)
     spec = found_table(store)
     assert (spec.rows, spec.sets) == (("tfidf", "sccl"), ("tweet",))
-    shown = as_markdown(build_table(spec, store, None), legend=False)
-    assert "| SCCL | 71.0 ± 1.4" in shown and "| TF-IDF (1,500) + k-means | 30.0" in shown
-    assert "--table found" not in shown and "The first cell again" in shown
+    text = as_markdown(build_table(spec, store, None), legend=False)
+    assert "| SCCL | 71.0 ± 1.4" in text and "| TF-IDF (1,500) + k-means | 30.0" in text
+    assert "--table found" not in text and "The first cell again" in text
 
 
 def test_a_folder_that_is_not_there_is_no_empty_table(tmp_path: Path) -> None:

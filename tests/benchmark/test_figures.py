@@ -52,9 +52,9 @@ def _traced(store: Store, row: str, dataset: str) -> None:
     store.write_trace(name, {"texts": 2, "classes": [0, 1], "class_names": ["a", "b"], "snapshots": snapshots})
 
 
-def _drawn(store: Store, draw: Any, rows: tuple[str, ...], sets: tuple[str, ...]) -> Figure:
+def _plotted(store: Store, plot: Any, rows: tuple[str, ...], sets: tuple[str, ...]) -> Figure:
     figure = Figure()
-    draw(FigureData(store, rows, sets), figure)
+    plot(FigureData(store, rows, sets), figure)
     return figure
 
 
@@ -66,7 +66,7 @@ def test_cost_is_of_runs_that_were_alone(tmp_path: Path) -> None:
     for seed, at_once, seconds in ((5, 1, 3.0), (6, 16, 90.0)):
         name = _stored(store, "tfidf", "stackoverflow", seed, 10.0)
         store.write(name, {**store.read(name), "runs_at_once": at_once, "seconds": {"fit": seconds}})
-    figure = _drawn(store, find_figure("cost").plot, ("tfidf", "bow"), find_figure("cost").sets)
+    figure = _plotted(store, find_figure("cost").plot, ("tfidf", "bow"), find_figure("cost").sets)
     points = [tuple(each.get_offsets()[0]) for each in figure.axes[0].collections]
     assert points == [(3.0, 40.0)]  # the other row was never timed, and a seed beyond the tables counts in no mean
 
@@ -76,7 +76,7 @@ def test_bars_are_the_means_of_the_seeds(tmp_path: Path) -> None:
     for seed, value in enumerate((40.0, 44.0)):
         _stored(store, "tfidf", "tweet", seed, value)
     _stored(store, "bow", "agnews", 0, 30.0)
-    axes = _drawn(store, bars, SPEC.rows, SPEC.sets).axes[0]
+    axes = _plotted(store, bars, SPEC.rows, SPEC.sets).axes[0]
     heights = [
         [bar.get_height() for bar in container] for container in axes.containers if hasattr(container, "patches")
     ]
@@ -90,7 +90,9 @@ def test_lines_over_a_setting(tmp_path: Path) -> None:
     _stored(store, "tfidf", "tweet", 0, 40.0)
     _stored(store, "bow", "tweet", 0, 30.0)
     panels = {"weight": {"tfidf": 5.0, "bow": 1.0}}
-    figure = _drawn(store, lambda data, on: over_setting(data, on, panels, ("accuracy", "nmi")), SPEC.rows, ("tweet",))
+    figure = _plotted(
+        store, lambda data, on: over_setting(data, on, panels, ("accuracy", "nmi")), SPEC.rows, ("tweet",)
+    )
     upper, lower = (axes.lines[0] for axes in figure.axes)
     assert list(upper.get_xdata()) == [1.0, 5.0] and list(upper.get_ydata()) == [30.0, 40.0]
     assert list(lower.get_ydata()) == [50.0, 60.0]
@@ -99,7 +101,7 @@ def test_lines_over_a_setting(tmp_path: Path) -> None:
 def test_curves_leave_out_what_could_not_be_measured(tmp_path: Path) -> None:
     store = Store(tmp_path)
     _traced(store, "tfidf", "tweet")
-    figure = _drawn(store, lambda data, on: curves(data, on, {"silhouette": "silhouette"}), ("tfidf",), ("tweet",))
+    figure = _plotted(store, lambda data, on: curves(data, on, {"silhouette": "silhouette"}), ("tfidf",), ("tweet",))
     assert list(figure.axes[0].lines[0].get_xdata()) == [0, 2, 3]
     assert list(figure.axes[0].lines[0].get_ydata()) == [0.1, 0.3, 0.4]
 
@@ -108,7 +110,7 @@ def test_maps_pick_stages_and_places(tmp_path: Path) -> None:
     store = Store(tmp_path)
     _traced(store, "tfidf", "tweet")
     picks = [("tfidf", "before", 0), ("tfidf", "after one", "one"), ("tfidf", "end", -1), ("bow", "none", 0)]
-    figure = _drawn(store, lambda data, on: maps(data, on, picks), ("tfidf", "bow"), ("tweet",))
+    figure = _plotted(store, lambda data, on: maps(data, on, picks), ("tfidf", "bow"), ("tweet",))
     offsets = [axes.collections[0].get_offsets()[0][0] for axes in figure.axes if axes.collections]
     assert offsets == [0, 2, 3]
     assert "not run" in [text.get_text() for axes in figure.axes for text in axes.texts]
@@ -131,14 +133,14 @@ def test_the_same_results_give_the_same_svg(tmp_path: Path) -> None:
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
-def test_without_runs_the_command_is_told(tmp_path: Path) -> None:
+def test_without_runs_the_error_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="coterie benchmark run --figure x"):
         plot_figure(SPEC, Store(tmp_path), tmp_path / "f.svg")
     with pytest.raises(SettingError, match="there are: cost"):
         find_figure("nothing")
 
 
-def test_names_are_told_once() -> None:
+def test_names_are_unique() -> None:
     """Of all tables and figures, and everything they name is there."""
     figures, tables = all_figures(), all_tables()
     assert len({spec.name for spec in figures}) == len(figures)
@@ -177,7 +179,7 @@ def test_commands(tmp_path: Path) -> None:
     store.write(alone, {**store.read(alone), "runs_at_once": 1})
     done = call(app, ["benchmark", "figure", "cost", "-f", str(tmp_path / "c.png"), "-o", str(tmp_path)])
     assert done.exit_code == 0 and (tmp_path / "c.png").stat().st_size > 5_000
-    told = call(app, ["benchmark", "status", "--table", "5-imbalance", "-s", "0", "-o", str(tmp_path)]).output
+    printed = call(app, ["benchmark", "status", "--table", "5-imbalance", "-s", "0", "-o", str(tmp_path)]).output
     of_figure = call(app, ["benchmark", "status", "--figure", "sccl-4", "-s", "0", "-o", str(tmp_path)]).output
     assert "coterie benchmark run --figure sccl-4 --seeds 0" in of_figure
-    assert "0 of" in told and "--methods sccl --datasets stackoverflow-i20 --seeds 0" in told
+    assert "0 of" in printed and "--methods sccl --datasets stackoverflow-i20 --seeds 0" in printed

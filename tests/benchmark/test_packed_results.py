@@ -182,10 +182,10 @@ def test_commands_pack_a_folder_and_show_a_run(loose: Store, tmp_path: Path) -> 
     output = tmp_path / "packed"
     assert "4 runs (4 of them newly packed) and 1 traces" in _call("pack", loose.folder, "-o", output).output
     for folder, place in ((loose.folder, "runs/a.tweet.s1.json"), (output, "packed/runs.parquet")):
-        shown = _call("show", "a", "tweet", 1, "--out", folder).output
-        assert "a on tweet, seed 1" in shown and "a.tweet.s1" in shown and place in shown
-        assert "max_features=200" in shown and "accuracy 33.33" in shown and "source=a1" in shown
-        assert "größer" in shown and "torch=2.13.0" in shown
+        printed = _call("show", "a", "tweet", 1, "--out", folder).output
+        assert "a on tweet, seed 1" in printed and "a.tweet.s1" in printed and place in printed
+        assert "max_features=200" in printed and "accuracy 33.33" in printed and "source=a1" in printed
+        assert "größer" in printed and "torch=2.13.0" in printed
     as_json = _call("show", "a", "tweet", 1, "--json", "--out", output).output
     assert as_json == json.dumps(loose.read("a.tweet.s1"), indent=1) + "\n"
 
@@ -198,5 +198,5 @@ def test_a_run_that_is_not_there_is_refused_with_what_is(loose: Store) -> None:
 
 def test_of_several_runs_of_a_cell_the_others_are_named(loose: Store) -> None:
     loose.write("a.tweet.s1.other", _record("a", "tweet", 1, date="2026-11-17"))
-    shown = _call("show", "a", "tweet", 1, "--out", loose.folder).output
-    assert "also there, with other settings: a.tweet.s1.other" in shown
+    printed = _call("show", "a", "tweet", 1, "--out", loose.folder).output
+    assert "also there, with other settings: a.tweet.s1.other" in printed

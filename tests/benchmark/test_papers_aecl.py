@@ -176,14 +176,14 @@ def _filled(folder: Path, spec: FigureSpec, seeds: tuple[int, ...] = (0, 1)) -> 
     return FigureData(store, spec.rows, spec.sets)
 
 
-def _drawn(spec: FigureSpec, data: FigureData) -> Any:
+def _plotted(spec: FigureSpec, data: FigureData) -> Any:
     figure = Figure(layout="constrained")
     spec.plot(data, figure)
     return figure
 
 
 @pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
-def test_every_figure_is_drawn_from_runs_and_only_from_runs(spec: FigureSpec, tmp_path: Path) -> None:
+def test_every_figure_is_plotted_from_runs_alone(spec: FigureSpec, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"--figure {spec.name}"):
         plot_figure(spec, Store(tmp_path), tmp_path / "none.png")
     _filled(tmp_path, spec)
@@ -195,7 +195,7 @@ def test_every_figure_is_drawn_from_runs_and_only_from_runs(spec: FigureSpec, tm
 
 def test_maps_show_the_start_and_the_end_of_three_methods(tmp_path: Path) -> None:
     data = _filled(tmp_path, find_figure("aecl-4"))
-    panels = _drawn(find_figure("aecl-4"), data).axes
+    panels = _plotted(find_figure("aecl-4"), data).axes
     assert [axes.get_title() for axes in panels] == ["Frozen encoder", "SCCL", "RSTC", "AECL"]
     for axes, row, snapshot in zip(panels, (MAIN, "sccl", "rstc", MAIN), (0, -1, -1, -1), strict=True):
         (points,) = axes.collections
@@ -207,7 +207,7 @@ def test_maps_show_the_start_and_the_end_of_three_methods(tmp_path: Path) -> Non
 
 def test_false_negatives_over_epochs(tmp_path: Path) -> None:
     spec = find_figure("aecl-5")
-    cosine, accuracy = _drawn(spec, _filled(tmp_path, spec)).axes
+    cosine, accuracy = _plotted(spec, _filled(tmp_path, spec)).axes
     assert [line.get_label() for line in cosine.lines] == [find_row(row).title for row in spec.rows]
     for row, line in zip(spec.rows, cosine.lines, strict=True):
         # A trace leaves epochs out: points stand where they belong, not one after the other.
@@ -228,14 +228,14 @@ def test_results_without_a_curve_are_left_out_of_it(tmp_path: Path) -> None:
     store = Store(tmp_path)
     _write(store, MAIN, "tweet", 0, {"accuracy": 50.0})
     _write(store, MAIN, "tweet", 1, {"accuracy": 50.0}, curve=[{"accuracy": 40.0}, {"accuracy": 45.0}])
-    cosine, accuracy = _drawn(spec, FigureData(store, spec.rows, spec.sets)).axes
+    cosine, accuracy = _plotted(spec, FigureData(store, spec.rows, spec.sets)).axes
     assert [line.get_ydata().tolist() for line in accuracy.lines] == [[], [], [40.0, 45.0]]
     assert all(not len(line.get_xdata()) for line in cosine.lines) and not accuracy.collections
 
 
 def test_a_panel_a_set_of_the_eight(tmp_path: Path) -> None:
     spec = find_figure("aecl-6")
-    panels = _drawn(spec, _filled(tmp_path, spec)).axes
+    panels = _plotted(spec, _filled(tmp_path, spec)).axes
     assert [axes.get_title() for axes in panels] == [find_set(name).title for name in spec.sets]
     for axes in panels:
         alone, whole = axes.lines
@@ -261,8 +261,8 @@ def test_a_panel_that_is_not_needed_is_blank(tmp_path: Path) -> None:
 )
 def test_a_sweep_has_every_run_at_its_value(name: str, settings: tuple[str, ...], tmp_path: Path) -> None:
     spec = find_figure(name)
-    panels = _drawn(spec, _filled(tmp_path, spec)).axes
-    shown = set()
+    panels = _plotted(spec, _filled(tmp_path, spec)).axes
+    plotted_rows = set()
     for axes, setting in zip(panels, settings, strict=False):
         default = inspect.signature(AECL).parameters[setting].default
         rows = [row for row in spec.rows if row == MAIN or setting in find_row(row).settings]
@@ -272,8 +272,8 @@ def test_a_sweep_has_every_run_at_its_value(name: str, settings: tuple[str, ...]
         for line in axes.lines:
             points = list(zip(line.get_xdata(), line.get_ydata(), strict=True))
             assert points == [pytest.approx(each) for each in expected]
-        shown |= set(rows)
-    assert shown == set(spec.rows)
+        plotted_rows |= set(rows)
+    assert plotted_rows == set(spec.rows)
     assert [axes.get_xscale() for axes in panels[:4]] == (
         ["linear", "linear", "log", "log"] if len(settings) == 4 else ["linear", "linear"]
     )
@@ -281,7 +281,7 @@ def test_a_sweep_has_every_run_at_its_value(name: str, settings: tuple[str, ...]
 
 @pytest.mark.parametrize("spec", FIGURES[1:], ids=lambda spec: spec.name)
 def test_the_legend_is_not_cut(spec: FigureSpec, tmp_path: Path) -> None:
-    figure = _drawn(spec, _filled(tmp_path, spec))
+    figure = _plotted(spec, _filled(tmp_path, spec))
     figure.draw_without_rendering()
     (legend,) = figure.legends
     assert len(legend.get_texts()) == len(figure.axes[0].lines)

@@ -62,7 +62,7 @@ def test_a_row_differs_from_its_main_row_as_it_should(row: Row) -> None:
     assert Job(row, chosen, 0).name != Job(main, chosen, 0).name
 
 
-def test_names_and_titles_are_told_apart() -> None:
+def test_names_and_titles_differ() -> None:
     assert set(MAIN_ROW) == {row.name for row in ROWS}
     assert len({row.title for row in ROWS}) == len(ROWS)
     assert not any("k-means" in row.title for row in ROWS)  # the clustering is on the line
@@ -167,14 +167,14 @@ def test_table_5_shows_the_ends_of_stages(traced: Store) -> None:
     assert p_values(spec, traced) == {}
 
 
-def _drawn(name: str, store: Store) -> Any:
+def _plotted(name: str, store: Store) -> Any:
     spec, figure = find_figure(name), matplotlib_figure.Figure()
     spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     return figure
 
 
 def test_figure_1_maps_the_end_of_each_stage(traced: Store) -> None:
-    figure = _drawn("clusterbert-1", traced)
+    figure = _plotted("clusterbert-1", traced)
     assert [axes.get_title() for axes in figure.axes] == [
         "Stage 1: adaptation", "Stage 2: clustering", "Stage 3: hardening",
     ]  # fmt: skip
@@ -190,7 +190,7 @@ def test_figure_1_maps_the_end_of_each_stage(traced: Store) -> None:
 
 
 def test_figure_3_shows_four_measures_at_the_ends_of_stages(traced: Store) -> None:
-    figure = _drawn("clusterbert-3", traced)
+    figure = _plotted("clusterbert-3", traced)
     assert [axes.get_ylabel() for axes in figure.axes] == ["NMI", "ACC", "silhouette", "Dunn index"]
     assert all(len(axes.lines) == 4 for axes in figure.axes)
     biomedical = figure.axes[1].lines[1]
@@ -200,7 +200,7 @@ def test_figure_3_shows_four_measures_at_the_ends_of_stages(traced: Store) -> No
 
 
 def test_figure_4_averages_sets_and_ranks_beside(traced: Store) -> None:
-    left, right = _drawn("clusterbert-4", traced).axes
+    left, right = _plotted("clusterbert-4", traced).axes
     solid, dotted = left.lines[0], left.lines[2]
     assert (solid.get_linestyle(), dotted.get_linestyle()) == ("-", ":")
     assert solid.get_color() == dotted.get_color() != left.lines[1].get_color()
@@ -216,13 +216,13 @@ def test_figure_4_averages_over_sets_that_both_rows_have(traced: Store) -> None:
     row = find_row("clusterbert-no-reconstruction")
     traced.trace_file(Job(row, find_set("agnews_raw32k"), 0).name).unlink()
     traced.trace_file(Job(row, find_set("semeval2016_cqa"), 0).name).unlink()
-    left, right = _drawn("clusterbert-4", traced).axes
+    left, right = _plotted("clusterbert-4", traced).axes
     assert "5 sets" in left.get_title() and left.lines[0].get_ydata()[0] == 54
     assert "not run" in right.get_title() and all(not len(line.get_xdata()) for line in right.lines)
 
 
 @pytest.mark.parametrize("spec", FIGURES, ids=lambda spec: spec.name)
-def test_figures_are_drawn_from_traces_alone(spec: Any, traced: Store, tmp_path: Path) -> None:
+def test_figures_are_plotted_from_traces_alone(spec: Any, traced: Store, tmp_path: Path) -> None:
     for ending, begins in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         path = tmp_path / f"{spec.name}.{ending}"
         plot_figure(spec, traced, path)

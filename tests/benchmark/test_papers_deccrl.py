@@ -66,7 +66,7 @@ def _traced(store: Store, row: str, dataset: str, silhouettes: list[float | None
     store.write_trace(_stored(store, row, dataset), {"classes": [0, 1, 2, 0], "snapshots": snapshots})
 
 
-def _drawn(spec: FigureSpec, store: Store) -> Figure:
+def _plotted(spec: FigureSpec, store: Store) -> Figure:
     figure = Figure()
     spec.plot(FigureData(store, spec.rows, spec.sets), figure)
     return figure
@@ -93,8 +93,8 @@ def test_the_ablation_stands_beside_what_the_paper_prints(tmp_path: Path) -> Non
     for row in spec.rows:
         _stored(store, row, "agnews", 80.0)
     table = build_table(spec, store)
-    told = {key: cell.reported.value for key, cell in table.cells.items() if cell.reported}
-    assert told == {
+    reported = {key: cell.reported.value for key, cell in table.cells.items() if cell.reported}
+    assert reported == {
         ("deccrl-no-crl", "agnews", "nmi"): 59.2,
         ("deccrl-no-crl", "agnews", "accuracy"): 81.5,
         ("deccrl-lsr", "agnews", "nmi"): 62.3,
@@ -122,7 +122,7 @@ def test_maps_of_both_methods_before_and_after_training(tmp_path: Path) -> None:
     _traced(store, "sccl", "stackoverflow", [1.0, 2.0, 3.0])
     _traced(store, "deccrl", "stackoverflow", [4.0, 5.0, 6.0])
     heights = {}
-    for axes in _drawn(find_figure("deccrl-2"), store).axes:
+    for axes in _plotted(find_figure("deccrl-2"), store).axes:
         (dots,) = (each for each in axes.collections if isinstance(each, PathCollection))
         offsets = np.asarray(dots.get_offsets())
         assert offsets[:, 0].tolist() == [0, 1, 2, 3]
@@ -141,7 +141,7 @@ def test_a_curve_of_silhouettes_a_strategy_and_set(tmp_path: Path) -> None:
     spec = find_figure("deccrl-3")
     for place, row in enumerate(spec.rows):
         _traced(store, row, "agnews", [place / 10, None, place / 10 + 0.2])
-    first, *others = _drawn(spec, store).axes
+    first, *others = _plotted(spec, store).axes
     assert first.get_title() == find_set("agnews").title and len(others) == 2
     assert {str(line.get_label()): _points(line) for line in first.lines} == {
         "DECCRL without CRL": [(0.0, 0.0), (2.0, 0.2)],
@@ -158,7 +158,7 @@ def test_scores_over_the_number_of_topics(tmp_path: Path) -> None:
         topics = _parameters(find_row(row))["n_topics"]
         _stored(store, row, "biomedical", 40.0 + topics)
     title = find_set("biomedical").title
-    nmi, accuracy = _drawn(find_figure("deccrl-4"), store).axes
+    nmi, accuracy = _plotted(find_figure("deccrl-4"), store).axes
     (line,) = (each for each in accuracy.lines if each.get_label() == title)
     assert _points(line) == [(topics, 40.0 + topics) for topics in (1, 5, 10, 15, 20, 25, 30)]
     (line,) = (each for each in nmi.lines if each.get_label() == title)
@@ -184,7 +184,7 @@ def test_a_figure_becomes_a_file(spec: FigureSpec, tmp_path: Path) -> None:
 def test_a_legend_is_not_wider_than_its_figure(tmp_path: Path) -> None:
     store = Store(tmp_path)
     _stored(store, "deccrl", "agnews")
-    figure = _drawn(find_figure("deccrl-4"), store)
+    figure = _plotted(find_figure("deccrl-4"), store)
     FigureCanvasAgg(figure)
     (legend,) = figure.legends
     assert 0 < legend.get_window_extent().width <= figure.bbox.width

@@ -84,11 +84,11 @@ def test_no_two_rows_are_the_same_run() -> None:
 
 def test_what_the_paper_prints_stands_beside_every_strength(tmp_path: Path) -> None:
     table = build_table(find_table("4-sccl-3"), Store(tmp_path))
-    told = {"wordnet": "sccl/wordnet", "back-translation": "sccl/back_translation", "contextual": "sccl"}
+    methods = {"wordnet": "sccl/wordnet", "back-translation": "sccl/back_translation", "contextual": "sccl"}
     printed = {
         (f.method, f.dataset, f.metric): f.value for f in published_figures() if (f.paper, f.table) == ("sccl", 3)
     }
-    for name, method in told.items():
+    for name, method in methods.items():
         rows = [row.name for row in sccl.ROWS if row.name.removeprefix("sccl-").rpartition("-")[0] == name]
         assert len(rows) == 3
         for dataset in EIGHT_SHORT:
@@ -134,13 +134,13 @@ def _trace(row: str) -> dict[str, Any]:
     for epoch in range(4):
         vectors = generator.normal(size=(12, 5))
         found = measures(vectors, np.tile(np.arange(3), 4), classes)
-        told = {"stage": "sccl" if epoch else "start", "epoch": epoch, "step": 9 * epoch, "mapped": True}
-        snapshots.append({**told, **found, "map": vectors[:, :2].tolist()})
+        snapshot = {"stage": "sccl" if epoch else "start", "epoch": epoch, "step": 9 * epoch, "mapped": True}
+        snapshots.append({**snapshot, **found, "map": vectors[:, :2].tolist()})
     return {"texts": 12, "classes": classes.tolist(), "class_names": ["a", "b", "c"], "snapshots": snapshots}
 
 
 @pytest.fixture
-def drawn(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[FigureSpec, Store, Figure]:
+def plotted(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[FigureSpec, Store, Figure]:
     """The figure of the parameter, of two seeds of every run that can be made here."""
     spec = find_figure(request.param)
     store = Store(tmp_path)
@@ -155,9 +155,9 @@ def drawn(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[FigureSpec, S
     return spec, store, figure
 
 
-@pytest.mark.parametrize("drawn", ["sccl-3", "sccl-6"], indirect=True)
-def test_the_ablation_is_a_bar_a_part_and_set(drawn: tuple[FigureSpec, Store, Figure]) -> None:
-    spec, _, figure = drawn
+@pytest.mark.parametrize("plotted", ["sccl-3", "sccl-6"], indirect=True)
+def test_the_ablation_is_a_bar_a_part_and_set(plotted: tuple[FigureSpec, Store, Figure]) -> None:
+    spec, _, figure = plotted
     sets = [name for name in EIGHT_SHORT if spec.name == "sccl-6" or name != "biomedical"]
     for axes, less in zip(figure.axes, (0, 20), strict=True):
         for place, row in enumerate(("sccl-instance", "sccl-clustering", "sccl-sequential", "sccl")):
@@ -169,9 +169,9 @@ def test_the_ablation_is_a_bar_a_part_and_set(drawn: tuple[FigureSpec, Store, Fi
     assert len(figure.axes[-1].get_xticklabels()) == len(sets)
 
 
-@pytest.mark.parametrize("drawn", ["sccl-1"], indirect=True)
-def test_the_maps_are_of_the_start_and_of_three_ends(drawn: tuple[FigureSpec, Store, Figure]) -> None:
-    _, _, figure = drawn
+@pytest.mark.parametrize("plotted", ["sccl-1"], indirect=True)
+def test_the_maps_are_of_the_start_and_of_three_ends(plotted: tuple[FigureSpec, Store, Figure]) -> None:
+    _, _, figure = plotted
     expected = [("sccl", 0), ("sccl-instance", -1), ("sccl-clustering", -1), ("sccl", -1)]
     for axes, (row, place) in zip(figure.axes, expected, strict=True):
         trace = _trace(row)
@@ -181,9 +181,9 @@ def test_the_maps_are_of_the_start_and_of_three_ends(drawn: tuple[FigureSpec, St
     assert [axes.get_title() for axes in figure.axes][::3] == ["frozen encoder", "SCCL"]
 
 
-@pytest.mark.parametrize("drawn", ["sccl-4"], indirect=True)
-def test_distances_of_classes_are_solid_and_of_clusters_dashed(drawn: tuple[FigureSpec, Store, Figure]) -> None:
-    _, _, figure = drawn
+@pytest.mark.parametrize("plotted", ["sccl-4"], indirect=True)
+def test_distances_of_classes_are_solid_and_of_clusters_dashed(plotted: tuple[FigureSpec, Store, Figure]) -> None:
+    _, _, figure = plotted
     assert len(figure.axes) == 2
     for axes, measure in zip(figure.axes, ("within", "between"), strict=True):
         for place, row in enumerate(("sccl-instance", "sccl-clustering", "sccl")):
@@ -203,9 +203,9 @@ def test_distances_of_clusters_are_of_what_was_found() -> None:
     assert (alone["within_clusters"], alone["between_clusters"]) == (None, None)
 
 
-@pytest.mark.parametrize("drawn", ["sccl-5"], indirect=True)
-def test_one_augmentation_stands_beside_two(drawn: tuple[FigureSpec, Store, Figure]) -> None:
-    _, _, figure = drawn
+@pytest.mark.parametrize("plotted", ["sccl-5"], indirect=True)
+def test_one_augmentation_stands_beside_two(plotted: tuple[FigureSpec, Store, Figure]) -> None:
+    _, _, figure = plotted
     words = figure.legends[0].get_texts()
     assert [each.get_text().endswith("(not run)") for each in words] == [False] * 4 + [True] * 2
     for axes, name in zip(figure.axes, ("googlenews_ts", "stackoverflow"), strict=True):
@@ -219,9 +219,9 @@ def test_one_augmentation_stands_beside_two(drawn: tuple[FigureSpec, Store, Figu
             assert list(lines[label].get_ydata()) == pytest.approx([_mean(row, name) for row in rows])
 
 
-@pytest.mark.parametrize("drawn", FIGURES, indirect=True)
-def test_a_figure_becomes_a_file(drawn: tuple[FigureSpec, Store, Figure], tmp_path: Path) -> None:
-    spec, store, _ = drawn
+@pytest.mark.parametrize("plotted", FIGURES, indirect=True)
+def test_a_figure_becomes_a_file(plotted: tuple[FigureSpec, Store, Figure], tmp_path: Path) -> None:
+    spec, store, _ = plotted
     for ending in ("png", "svg"):
         plot_figure(spec, store, tmp_path / "shown" / f"{spec.name}.{ending}")
     assert (tmp_path / "shown" / f"{spec.name}.png").read_bytes().startswith(b"\x89PNG")

@@ -61,10 +61,10 @@ def test_the_maps_are_of_the_start_and_of_the_epochs_after_it(tiny_encoder: Path
     texts, groups = topic_texts(24)
     training = TrainingConfig(max_epochs=8, batch_size=8, snapshot_every=1, check_every=0, learning_rate=1e-3)
     model = UFTC(3, encoder=str(tiny_encoder), device="cpu", training=training).fit(texts)
-    told = save_trace(tmp_path / "trace.safetensors", as_corpus(texts).distinct_index, model.snapshots_)
+    snapshots = save_trace(tmp_path / "trace.safetensors", as_corpus(texts).distinct_index, model.snapshots_)
     store, spec = Store(tmp_path), find_figure("uftc-2")
     job = Job(find_row("uftc"), find_set("dbpedia14"), 0)
-    trace = trace_of(tmp_path / "trace.safetensors", told, Loaded(tuple(texts), tuple(groups), 3, ""))
+    trace = trace_of(tmp_path / "trace.safetensors", snapshots, Loaded(tuple(texts), tuple(groups), 3, ""))
     store.write_trace(job.name, trace)
     store.write(job.name, {"protocol": PROTOCOL})
 

@@ -63,20 +63,20 @@ def test_a_trace_of_a_ranking_set_has_all_texts_and_its_own_measures(tmp_path: P
     near[1:1500] = far[2:] = (1.0, -1.0)
     labels = np.zeros(1501, np.int64)
     snapshots = [Snapshot("start", 0, 0, far, labels), Snapshot("adaptation", 1, 5, near, labels)]
-    told = save_trace(tmp_path / "trace.safetensors", as_corpus(texts).distinct_index, snapshots, whole=True)
+    saved = save_trace(tmp_path / "trace.safetensors", as_corpus(texts).distinct_index, snapshots, whole=True)
     question = Question(0, (1, 1500), (False, True))
     data = Loaded(tuple(texts), (), 2, "", questions=(question,))
-    trace = trace_of(tmp_path / "trace.safetensors", told, data)
+    trace = trace_of(tmp_path / "trace.safetensors", saved, data)
     assert [(each["map"], each["mrr"]) for each in trace["snapshots"]] == [(50.0, 50.0), (100.0, 100.0)]
     assert at_stage(trace, "adaptation") == trace["snapshots"][1] and at_stage(trace, "hardening") is None
 
 
 def _run(folder: Path, row: Row, data: Loaded, monkeypatch: pytest.MonkeyPatch) -> tuple[Store, list[Outcome], Job]:
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
     monkeypatch.setattr(runner, "load_set", lambda _: data)
     job = Job(row, RANKED, 0)
-    run_jobs([job], Store(folder), device="cpu", on_outcome=told.append)
-    return Store(folder), told, job
+    run_jobs([job], Store(folder), device="cpu", on_outcome=outcomes.append)
+    return Store(folder), outcomes, job
 
 
 def test_relevance_cannot_reach_a_fit(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,16 +89,16 @@ def test_relevance_cannot_reach_a_fit(tmp_path: Path, tiny_encoder: Path, monkey
         data,
         questions=tuple(replace(each, relevant=tuple(not it for it in each.relevant)) for each in data.questions),
     )
-    store, told, job = _run(tmp_path / "one", row, data, monkeypatch)
+    store, outcomes, job = _run(tmp_path / "one", row, data, monkeypatch)
     other, _, _ = _run(tmp_path / "other", row, turned, monkeypatch)
-    assert told[0].error == ""
+    assert outcomes[0].error == ""
     record, trace = store.read(job.name), store.read_trace(job.name)
     stages = [each["stage"] for each in trace["snapshots"]]
     assert list(dict.fromkeys(stages)) == ["start", "decoder", "adaptation", "clustering", "hardening"]
     ends = {"frozen": trace["snapshots"][0], "final": trace["snapshots"][-1]}
     for answer, moment in ends.items():
         assert record["scores"][answer] == {"map": moment["map"], "mrr": moment["mrr"]}
-    assert "MAP" in told[0].description and "MRR" in told[0].description
+    assert "MAP" in outcomes[0].description and "MRR" in outcomes[0].description
     assert store.assignment_file(job.name).read_bytes() == other.assignment_file(job.name).read_bytes()
     assert other.read(job.name)["scores"]["final"] != record["scores"]["final"]
 
@@ -107,8 +107,8 @@ def test_a_method_without_training_says_that_it_has_nothing_to_rank(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
-    _, told, _ = _run(tmp_path, Row("still", "Still", "tfidf"), _made(), monkeypatch)
-    assert "this method keeps none" in told[0].error
+    _, outcomes, _ = _run(tmp_path, Row("still", "Still", "tfidf"), _made(), monkeypatch)
+    assert "this method keeps none" in outcomes[0].error
 
 
 @pytest.mark.skipif("COTERIE_DATA" not in os.environ, reason="COTERIE_DATA is not set")

@@ -29,15 +29,19 @@ BROKEN = Row("broken", "Broken", "bow", {"max_features": -1})
 
 
 def _run(folder: Path, *jobs: Job, **options: Any) -> tuple[Store, list[Outcome], list[Job]]:
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
     store = Store(folder)
-    left = run_jobs(jobs, store, device="cpu", on_outcome=told.append, **options)
-    return store, told, left
+    left = run_jobs(jobs, store, device="cpu", on_outcome=outcomes.append, **options)
+    return store, outcomes, left
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return _run(tmp_path_factory.mktemp("results"), Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1), at_once=2)[0]
+    """Return the runs of two real processes at once, on a machine of two cores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "usable_cores", lambda: 2)
+        patch.setenv("OMP_NUM_THREADS", "5")
+        return _run(tmp_path_factory.mktemp("results"), Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1), at_once=2)[0]
 
 
 def test_a_record_tells_all_about_its_run(finished: Store) -> None:
@@ -75,12 +79,12 @@ def test_a_run_that_is_there_is_not_run_again(finished: Store, monkeypatch: pyte
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(runner, "_new_process", no_process)
-    _, told, left = _run(finished.folder, Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1))
-    assert told == [] and left == []
+    _, outcomes, left = _run(finished.folder, Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1))
+    assert outcomes == [] and left == []
 
 
 def test_labels_cannot_reach_an_assignment(finished: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The labels are dealt out anew: scores fall, no text changes its cluster."""
+    """The labels are permuted: scores fall, and no text changes its cluster."""
     real = load_set
 
     def permuted(chosen: BenchmarkSet) -> Loaded:
@@ -90,6 +94,7 @@ def test_labels_cannot_reach_an_assignment(finished: Store, tmp_path: Path, monk
         return replace(data, labels=tuple(labels))
 
     monkeypatch.setattr(runner, "load_set", permuted)
+    monkeypatch.setattr(runner, "_new_process", WorkerThread)
     job = Job(QUICK, SUPPORT, 0)
     store, _, _ = _run(tmp_path, job)
     assert store.assignment_file(job.name).read_bytes() == finished.assignment_file(job.name).read_bytes()
@@ -97,59 +102,59 @@ def test_labels_cannot_reach_an_assignment(finished: Store, tmp_path: Path, monk
     assert lower < higher / 2
 
 
-def test_a_fitting_process_is_told_texts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fitting_process_receives_texts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
-    told: list[dict[str, Any]] = []
-    seen: list[dict[str, str]] = []
-    real = runner.subprocess.Popen
+    requests: list[dict[str, Any]] = []
+    environments: list[dict[str, str]] = []
 
     def started(*arguments: Any, **options: Any) -> Any:
-        seen.append(options["env"])
-        process = real(*arguments, **options)
+        environments.append(options["env"])
+        process: Any = WorkerThread(1)
         write = process.stdin.write
 
-        def kept(line: str) -> int:
-            told.append(json.loads(line))
-            told[-1]["content"] = json.loads(Path(told[-1]["texts"]).read_text(encoding="utf-8"))
+        def write_and_store(line: str) -> int:
+            requests.append(json.loads(line))
+            requests[-1]["content"] = json.loads(Path(requests[-1]["texts"]).read_text(encoding="utf-8"))
             return int(write(line))
 
-        process.stdin.write = kept
+        process.stdin.write = write_and_store
         return process
 
     monkeypatch.setattr(runner.subprocess, "Popen", started)
     _run(tmp_path / "out", Job(QUICK, SUPPORT, 0))
-    assert "COTERIE_DATA" not in seen[0] and "PATH" in seen[0]
-    assert set(told[0]) - {"content"} == {
+    assert "COTERIE_DATA" not in environments[0] and "PATH" in environments[0]
+    assert set(requests[0]) - {"content"} == {
         "method", "settings", "n_clusters", "seed", "device", "texts", "assignments", "epochs", "reclustered", "trace",
         "ranks",
     }  # fmt: skip
-    assert told[0]["content"] == {"texts": list(load_set(SUPPORT).texts), "held_out": []}
+    assert requests[0]["content"] == {"texts": list(load_set(SUPPORT).texts), "held_out": []}
 
 
-def test_a_failure_is_told_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_reported_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
-    store, told, left = _run(tmp_path, Job(BROKEN, SUPPORT, 0), Job(QUICK, SUPPORT, 0))
-    assert [outcome.record is None for outcome in told] == [True, False]
-    assert "max_features" in told[0].error
+    store, outcomes, left = _run(tmp_path, Job(BROKEN, SUPPORT, 0), Job(QUICK, SUPPORT, 0))
+    assert [outcome.record is None for outcome in outcomes] == [True, False]
+    assert "max_features" in outcomes[0].error
     assert left == []
     assert store.names() == [Job(QUICK, SUPPORT, 0).name]
 
 
-def test_a_process_that_dies_is_told_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_dies_is_reported_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, dying = runner._new_process, [True]
 
     def process(at_once: int) -> Any:
+        if not dying:
+            return WorkerThread(at_once)
+        dying.clear()
         started = real(at_once)
-        if dying:
-            dying.clear()
-            started.kill()
-            started.wait()
+        started.kill()
+        started.wait()
         return started
 
     monkeypatch.setattr(runner, "_new_process", process)
-    store, told, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1))
-    assert [outcome.record is None for outcome in told] == [True, False]
-    assert "without an answer" in told[0].error
+    store, outcomes, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), Job(QUICK, SUPPORT, 1))
+    assert [outcome.record is None for outcome in outcomes] == [True, False]
+    assert "without an answer" in outcomes[0].error
     assert store.names() == [Job(QUICK, SUPPORT, 1).name]
 
 
@@ -206,8 +211,8 @@ def test_a_run_that_lacked_memory_is_run_again_beside_fewer(tmp_path: Path, monk
 
     monkeypatch.setattr(runner, "_new_process", process)
     jobs = [Job(QUICK, SUPPORT, seed) for seed in (0, 1, 2)]
-    store, told, left = _run(tmp_path / "results", *jobs, at_once=2)
-    assert not left and not [each.error for each in told if each.record is None]
+    store, outcomes, left = _run(tmp_path / "results", *jobs, at_once=2)
+    assert not left and not [each.error for each in outcomes if each.record is None]
     assert all(store.has(job) for job in jobs)
     # The process that lacked memory is gone with what it held; those after it ran one at a time.
     assert started[:2] == [2, 2] and set(started[2:]) <= {1}
@@ -223,8 +228,8 @@ def test_a_run_that_lacks_memory_alone_has_failed(tmp_path: Path, monkeypatch: p
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     monkeypatch.setattr(runner, "_new_process", process)
-    _, told, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), at_once=4)
-    assert [each.error for each in told] == ["CUDA out of memory"]
+    _, outcomes, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), at_once=4)
+    assert [each.error for each in outcomes] == ["CUDA out of memory"]
 
 
 def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path: Path) -> None:
@@ -235,8 +240,8 @@ def test_no_run_is_started_that_would_not_end_in_time(finished: Store, tmp_path:
     elsewhere = expected_seconds(Job(QUICK, find_set("banking77"), 0), 7700, finished)
     assert elsewhere == pytest.approx(longest * 7700 / len(load_set(SUPPORT).texts))
     assert expected_seconds(Job(replace(QUICK, name="qui"), SUPPORT, 0), 1000, finished) == 23.0
-    _, told, left = _run(tmp_path, Job(QUICK, SUPPORT, 0), time_budget=5)
-    assert told == [] and left == [Job(QUICK, SUPPORT, 0)]
+    _, outcomes, left = _run(tmp_path, Job(QUICK, SUPPORT, 0), time_budget=5)
+    assert outcomes == [] and left == [Job(QUICK, SUPPORT, 0)]
 
 
 def test_a_run_of_other_defaults_is_made_again(finished: Store, tmp_path: Path) -> None:
@@ -252,11 +257,8 @@ def test_a_run_of_other_defaults_is_made_again(finished: Store, tmp_path: Path) 
     assert not store.has(job) and changed_parameters(store.read(job.name), job) == ["clusterer"]
 
 
-def test_runs_at_once_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "usable_cores", lambda: 6)
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    store, _, _ = _run(tmp_path, Job(QUICK, SUPPORT, 0), at_once=6)
-    assert store.read(Job(QUICK, SUPPORT, 0).name)["machine"]["cores"] == 1
+def test_runs_at_once_share_the_cores(finished: Store) -> None:
+    assert [record["machine"]["cores"] for record in finished.records().values()] == [1, 1]
 
 
 def test_a_trained_method_is_scored_at_its_start_and_its_end(
@@ -266,8 +268,8 @@ def test_a_trained_method_is_scored_at_its_start_and_its_end(
     monkeypatch.setattr("coterie.benchmark.runner._new_process", WorkerThread)
     settings = {"encoder": str(tiny_encoder), "training.max_steps": 6, "training.batch_size": 256}
     job = Job(Row("trained", "Trained", "sccl", settings), SUPPORT, 0)
-    store, told, _ = _run(tmp_path, job)
-    assert told[0].error == ""
+    store, outcomes, _ = _run(tmp_path, job)
+    assert outcomes[0].error == ""
     scores = store.read(job.name)["scores"]
     assert all(scores[answer] is not None for answer in ("frozen", "head", "kmeans", "final", "oracle"))
     assert scores["oracle"]["accuracy"] == max(each["accuracy"] for each in scores.values())

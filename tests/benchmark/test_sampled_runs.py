@@ -45,9 +45,9 @@ def sampled(tmp_path_factory: pytest.TempPathFactory, tiny_encoder: Path) -> dic
     }
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(worker, "_most", lambda *_: LEARNED)
-        told = worker.fitted(job)
+        answer = worker.fitted(job)
     found = read_partitions(folder / "answers") | read_partitions(folder / "epochs")
-    return {"data": data, "told": told, "found": found, "trace": load_file(folder / "trace.safetensors")}
+    return {"data": data, "answer": answer, "found": found, "trace": load_file(folder / "trace.safetensors")}
 
 
 def test_places_of_the_texts_that_were_learned_on() -> None:
@@ -62,7 +62,7 @@ def test_epochs_are_of_the_rows_that_were_learned_on(sampled: dict[str, Any]) ->
     found, texts = sampled["found"], sampled["data"].texts
     learned = found["frozen"] >= 0
     assert len({text for text, known in zip(texts, learned, strict=True) if known}) == LEARNED
-    assert found["epochs"].shape == (len(sampled["told"]["snapshots"]), len(texts))
+    assert found["epochs"].shape == (len(sampled["answer"]["snapshots"]), len(texts))
     assert ((found["epochs"] >= 0) == learned).all()
     assert ((found["final"] >= 0) == [bool(text.strip()) for text in texts]).all()
     # Rows with the same text are in the same cluster at every epoch, which an index into all texts would not give.

@@ -24,7 +24,7 @@ def test_a_set_is_all_rows_with_a_label() -> None:
     assert data.held_out == ()
 
 
-def test_the_same_rows_are_drawn_every_time() -> None:
+def test_the_same_rows_are_sampled_every_time() -> None:
     some = replace(SUPPORT, sample_size=100)
     first, second = load_set(some), load_set(some)
     assert first == second

@@ -36,9 +36,9 @@ def _snapshots(stages: list[str]) -> tuple[Any, list[Snapshot]]:
 
 def test_what_is_saved_is_what_the_snapshots_hold(tmp_path: Path) -> None:
     corpus, snapshots = _snapshots(["start", "first", "second"])
-    told = save_trace(tmp_path / "t.safetensors", corpus.distinct_index, snapshots)
+    saved = save_trace(tmp_path / "t.safetensors", corpus.distinct_index, snapshots)
     data = Loaded(tuple(TEXTS), CLASSES, 2, "")
-    trace = trace_of(tmp_path / "t.safetensors", told, data)
+    trace = trace_of(tmp_path / "t.safetensors", saved, data)
     # The empty text has no embedding and is left out; repeated ones are rows like any other.
     assert trace["texts"] == 7
     assert [trace["class_names"][code] for code in trace["classes"]] == [
@@ -55,11 +55,11 @@ def test_what_is_saved_is_what_the_snapshots_hold(tmp_path: Path) -> None:
     assert all(len(each["map"]) == 7 for each in trace["snapshots"])
 
 
-def test_ends_of_stages_are_always_kept_and_mapped(tmp_path: Path) -> None:
+def test_ends_of_stages_are_always_saved_and_mapped(tmp_path: Path) -> None:
     corpus, snapshots = _snapshots(["start"] + ["first"] * 60 + ["second"] * 60)
-    told = save_trace(tmp_path / "t.safetensors", corpus.distinct_index, snapshots)
-    assert len(told) <= MOST_SNAPSHOTS + FIRST_MAPS + 3
-    mapped = [each["epoch"] for each in told if each["mapped"]]
+    saved = save_trace(tmp_path / "t.safetensors", corpus.distinct_index, snapshots)
+    assert len(saved) <= MOST_SNAPSHOTS + FIRST_MAPS + 3
+    mapped = [each["epoch"] for each in saved if each["mapped"]]
     assert mapped == [*range(FIRST_MAPS + 1), 60, 120]
 
 
@@ -98,9 +98,9 @@ def test_a_run_with_a_trace(tmp_path: Path, tiny_encoder: Path, monkeypatch: pyt
     settings = {"encoder": str(tiny_encoder), "training.max_steps": 6, "training.batch_size": 64}
     job = Job(Row("trained", "Trained", "sccl", settings), find_set("support"), 0, trace=True)
     store = Store(tmp_path)
-    told: list[Any] = []
-    assert run_jobs([job], store, device="cpu", on_outcome=told.append) == []
-    assert told[0].error == ""
+    outcomes: list[Any] = []
+    assert run_jobs([job], store, device="cpu", on_outcome=outcomes.append) == []
+    assert outcomes[0].error == ""
     assert store.has(job)
     trace, record = store.read_trace(job.name), store.read(job.name)
     assert len(trace["snapshots"]) == len(record["snapshots"]) == 3  # the start and two epochs
