@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.command_line import coterie, done, process_environment, write_csv
+from command_line import coterie, done, process_environment, write_csv
 from docs.examples import Example, examples_of, missing_lines
 
 from coterie import load_dataset

@@ -21,7 +21,8 @@ def keep_pretrained() -> Iterator[None]:
 
     The unchanged weights are held beside those that are trained, and forgotten at the end of the block.
     """
-    token = _kept.set({})
+    # A block within a block keeps to the outer one.
+    token = _kept.set({} if (outer := _kept.get()) is None else outer)
     try:
         yield
     finally:
