@@ -43,7 +43,12 @@ PLACES = {
     "TrainingConfig": "reference/python.md#trainingconfig",
     "Corpus": "reference/python.md#corpus",
     "load": "reference/python.md#load",
+    "Run": "reference/python.md#coterierun",
+    "coterie.fit": "reference/python.md#coteriefit",
+    "coterie.plot": "reference/python.md#plot",
 }
+# Methods of coterie.Run on the page about Python, after `open`.
+RUN_CALLS = ("predict", "report", "plot", "explore")
 # The last section of docs/reference/python.md; the tests run its examples.
 PICTURES = (
     "## Pictures of a run",
@@ -118,7 +123,7 @@ class Linker:
         self.page = page
 
     def __call__(self, target: str) -> str:
-        name = target.split(".")[-1]
+        name = target if target in PLACES else target.split(".")[-1]
         if name not in PLACES:
             return f"`{name}`"
         return f"[{WORDS.get(name, f'`{name}`')}]({self.to(PLACES[name])})"
@@ -243,15 +248,25 @@ def shown(value: object) -> str:
 
 def python_page() -> str:
     link = Linker("reference/python.md")
-    others = [name for name in coterie.__all__ if name not in PAGES_OF_METHODS and name != "__version__"]
+    apart = {"__version__", "fit", "Run", *PAGES_OF_METHODS}
+    others = [name for name in coterie.__all__ if name not in apart]
     rows = ["| class | what it does |", "|---|---|"]
     rows += [f"| {link(info.class_name)} | {info.summary} |" for info in METHODS]
     parts = [
         "# Python",
         NOTE,
-        "`import coterie` loads nothing heavy: names are loaded when first used. Methods keep scikit-learn's "
-        "conventions.",
+        "`import coterie` loads nothing heavy: names are loaded when first used. [Use it from "
+        "Python](../how-to/python.md) has examples.",
+        "## Runs",
+        *named_part("coterie.fit", coterie.fit, link),
+        *named_part("coterie.Run", coterie.Run, link, called=False),
+        *named_part("Run.open", coterie.Run.open, link),
+    ]
+    for name in RUN_CALLS:
+        parts += named_part(f"run.{name}", getattr(coterie.Run, name), link)
+    parts += [
         "## Methods",
+        "Methods keep scikit-learn's conventions.",
         "\n".join(rows),
         "Every method has:",
     ]
@@ -260,20 +275,23 @@ def python_page() -> str:
         parts += [f"### {name}", signature(f"model.{name}", call), inline(documented(call).summary, link)]
     parts += ["## Everything else"]
     for name in others:
-        parts += named_part(name, getattr(coterie, name), link)
+        parts += named_part(f"coterie.{name}", getattr(coterie, name), link, heading=name)
     # Last: the tests take the next text block of the page as the output of an example.
     return joined(*parts, *PICTURES)
 
 
-def named_part(name: str, thing: Any, link: Linker) -> list[str]:
+def named_part(name: str, thing: Any, link: Linker, *, heading: str = "", called: bool = True) -> list[str]:
+    """Return what stands about one name; ``called`` says whether users call it themselves."""
     doc = documented(thing)
-    parts = [f"### {name}"]
-    if not (isinstance(thing, type) and issubclass(thing, Exception)):
-        parts.append(signature(f"coterie.{name}", thing))
+    parts = [f"### {heading or name}"]
+    if called and not (isinstance(thing, type) and issubclass(thing, Exception)):
+        parts.append(signature(name, thing))
     parts += [inline(doc.summary, link), *(inline(paragraph, link) for paragraph in doc.paragraphs)]
-    for section, heading in (("Parameters", "parameter"), ("Attributes", "attribute")):
+    for section, column in (("Parameters", "parameter"), ("Attributes", "attribute")):
         if section in doc.sections:
-            parts.append(table(doc.sections[section], link, heading))
+            parts.append(table(doc.sections[section], link, column))
+    if "Returns" in doc.sections:
+        parts.append(f"Returns: {prose(doc.sections['Returns'], link)}")
     return parts
 
 
