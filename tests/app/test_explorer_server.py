@@ -248,3 +248,17 @@ def test_a_run_without_a_map_gets_one(run: Path) -> None:
     assert session.has_map
     (run / "map.safetensors").write_bytes(b"not a map")
     assert not ExplorerSession(run, device="cpu").has_map
+
+
+def test_the_stored_verdict_on_the_training_is_shown(run: Path) -> None:
+    from coterie.app.session import ExplorerSession
+
+    about = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    stored = about["training_verdict"]
+    shown = ExplorerSession(run, device="cpu").overview()["verdict"]
+    assert shown["details"] == stored["sentence"]
+    assert stored["sentence"].startswith(shown["sentence"].removesuffix("."))
+    # A run of an earlier version has none, and is not judged when it is opened.
+    del about["training_verdict"]
+    (run / "run.json").write_text(json.dumps(about), encoding="utf-8")
+    assert ExplorerSession(run, device="cpu").overview()["verdict"] is None

@@ -32,7 +32,7 @@ class Page:
     writes as its file descriptors 3 and 4.
     """
 
-    def __init__(self, profile: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+    def __init__(self, profile: Path) -> None:
         program = chromium()
         assert program is not None
         (to_read, self._write), (self._read, to_write) = os.pipe(), os.pipe()
@@ -74,9 +74,17 @@ class Page:
         self._ask("Page.enable")
         self._ask("Runtime.enable")
         self._ask("Log.enable")
+        self.start_over()
+
+    def start_over(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> Self:
+        """Leave the page that was open, forget its errors, and set the size and the colours of the next one."""
+        self._ask("Page.navigate", url="about:blank")
+        self.wait("location.href === 'about:blank'")
         self.resize(width, height)
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self._ask("Emulation.setEmulatedMedia", features=features)
+        self.errors.clear()
+        return self
 
     def __enter__(self) -> Self:
         return self

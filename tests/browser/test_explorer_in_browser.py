@@ -27,11 +27,20 @@ def run(run_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(run_folder, tmp_path / "run"))
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One browser for all tests: it takes a second to start."""
+    with Page(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
 @pytest.fixture
-def page(run: Path, tmp_path: Path) -> Iterator[Page]:
-    with Served(run) as served, Page(tmp_path / "profile") as opened:
-        opened.open(served.address)
-        yield opened
+def page(run: Path, browser: Page) -> Iterator[Page]:
+    with Served(run) as served:
+        page = browser.start_over()
+        page.open(served.address)
+        yield page
+        page.start_over()  # nothing asks the server when it ends
 
 
 def _names(page: Page) -> list[str]:
@@ -190,8 +199,9 @@ def test_a_refusal_is_told_and_what_happened_elsewhere_is_shown(page: Page, run:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_nothing_is_wider_than_the_page(run: Path, tmp_path: Path, width: int, dark: bool) -> None:
-    with Served(run) as served, Page(tmp_path / "profile", width=width, height=844, dark=dark) as page:
+def test_nothing_is_wider_than_the_page(run: Path, browser: Page, width: int, dark: bool) -> None:
+    with Served(run) as served:
+        page = browser.start_over(width=width, height=844, dark=dark)
         page.open(served.address)
         page.evaluate("choose(0)")
         page.wait("!document.getElementById('cluster-side').hidden")
@@ -201,16 +211,17 @@ def test_nothing_is_wider_than_the_page(run: Path, tmp_path: Path, width: int, d
         assert page.errors == []
 
 
-def test_on_a_phone_clusters_come_first_and_the_map_names_them(tmp_path: Path) -> None:
+def test_on_a_phone_clusters_come_first_and_the_map_names_them(tmp_path: Path, browser: Page) -> None:
     """Twelve clusters around a middle, as those of the bundled sample lie."""
     labels = np.arange(600) % 12
     angles, generator = 2 * np.pi * labels / 12, np.random.default_rng(0)
     middles = np.stack([8 * np.cos(angles), 6 * np.sin(angles)], axis=1)
     made = write_run(tmp_path / "run", labels, middles + generator.normal(scale=0.6, size=(600, 2)))
     (made / "clusters.json").write_text(
-        (made / "clusters.json").read_text().replace('"Group ', '"Account, password '), encoding="utf-8"
+        (made / "clusters.json").read_text().replace('"Cluster ', '"Account, password '), encoding="utf-8"
     )
-    with Served(made) as served, Page(tmp_path / "profile", width=390, height=844) as page:
+    with Served(made) as served:
+        page = browser.start_over(width=390, height=844)
         page.open(served.address)
         _settled(page)
         page.wait("map.named !== undefined")
@@ -232,11 +243,12 @@ def test_on_a_phone_clusters_come_first_and_the_map_names_them(tmp_path: Path) -
         assert page.errors == []
 
 
-def test_a_wide_map_is_filled(tmp_path: Path) -> None:
+def test_a_wide_map_is_filled(tmp_path: Path, browser: Page) -> None:
     """A map that is higher than wide is drawn out to its canvas, not left as a strip in the middle."""
     generator = np.random.default_rng(0)
     made = write_run(tmp_path / "run", np.arange(200) % 2, generator.uniform(-1, 1, (200, 2)) * np.array([6.0, 9.0]))
-    with Served(made) as served, Page(tmp_path / "profile", width=1280, height=900) as page:
+    with Served(made) as served:
+        page = browser.start_over()
         page.open(served.address)
         page.wait("map.fromX !== undefined")
         spread = (

@@ -164,7 +164,7 @@ def labelled(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     """A report of the same run with its labels."""
     path = tmp_path_factory.mktemp("labelled") / "report.html"
     labels = labels_of(run_folder, run_folder.parent / "texts.csv", "label", None)
-    write_report(SavedRun.open(run_folder, device="cpu"), path, labels, kind="pca")
+    write_report(SavedRun.open(run_folder, device="cpu"), path, labels, map="pca")
     return path
 
 

@@ -29,7 +29,7 @@ def test_a_port_in_use_is_told(run_folder: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         told = refusal("explore", run_folder, "--no-browser", "--port", port)
-    assert f"127.0.0.1:{port} cannot be listened on" in told and "--port 0" in told
+    assert f"cannot listen on 127.0.0.1:{port}" in told and "--port 0" in told
 
 
 def test_it_serves_until_it_is_interrupted(run_folder: Path) -> None:

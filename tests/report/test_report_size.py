@@ -12,6 +12,7 @@ import pytest
 from coterie.report.html.content import build_report
 from coterie.report.html.rendering import render_page
 from coterie.runs.saved_run import SavedRun
+from coterie.selection.training_verdict import TrainingVerdict
 from coterie.text.corpus import as_corpus
 
 N_TEXTS, LARGEST = 20_000, 8_000_000
@@ -37,7 +38,6 @@ def _run(folder: Path, texts: list[str], n_clusters: int) -> SavedRun:
         cluster_centers_=middles,
         initial_labels_=(labels + generator.integers(0, 2, len(texts))) % n_clusters,
         seed_=0,
-        training_verdict_=None,
         transform=lambda asked: np.array([vectors[text] for text in asked]),
         cluster_topics=lambda: None,
     )
@@ -49,6 +49,7 @@ def _run(folder: Path, texts: list[str], n_clusters: int) -> SavedRun:
         "input": {"source": "texts.csv", "kept": []},
         "notes": [],
         "versions": {"coterie": "0"},
+        "training_verdict": TrainingVerdict.unknown("Nothing was judged.").to_dict(),
         "history": {"steps": steps},
     }
     return SavedRun.of_fit(folder, about, as_corpus(texts), model)

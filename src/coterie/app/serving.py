@@ -28,13 +28,13 @@ def serve(
     session = ExplorerSession(run)
     listening = listen(host, port)
     if not session.has_map:
-        inform("Making the map first (the report would have left it) ...")
-    _ = session.map  # made before anybody looks
+        inform("This run has no map yet: making one, which embeds all texts ...")
+    _ = session.map  # made before the first request
     bound = listening.getsockname()[1]
     names = {*LOOPBACK, host} if host in LOOPBACK else {*LOOPBACK, host, socket.gethostname(), socket.getfqdn()}
     address = f"http://{f'[{host}]' if ':' in host else host}:{bound}/"
     if host not in LOOPBACK:
-        inform(f"Note: whoever can reach {host} can read these texts and change the clusters.")
+        inform(f"Note: everyone who can reach {host} can read these texts and change the clusters.")
     if on_ready is not None:
         on_ready(address)
     if browser:
@@ -43,23 +43,23 @@ def serve(
         webbrowser.open(address)
     config = uvicorn.Config(create_app(session, names), log_level="warning", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
-    # Ctrl-C is how it is meant to end.
+    # Ctrl-C is the normal way to stop the server.
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there; a port in use is refused before anything is loaded."""
+    """Return a socket that listens on the address; raise where the port is in use, before anything is loaded."""
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        # From now on a browser waits instead of being refused.
+        # From now on a browser waits for the server instead of getting an error.
         listening.listen()
     except OSError as error:
         listening.close()
         raise InputError(
-            f"{host}:{port} cannot be listened on ({error.strerror or error}); "
-            "choose another --port, or --port 0 for any that is free"
+            f"the explorer cannot listen on {host}:{port} ({error.strerror or error}): "
+            "choose another --port, or --port 0 for any free one"
         ) from error
     return listening

@@ -17,6 +17,7 @@ from coterie.clustering.kmeans import unit_rows
 from coterie.describe.geometry import cluster_means, find_runner_ups
 from coterie.errors import InputError
 from coterie.report.html.content import pack, pack_coordinates
+from coterie.report.html.headline import sentence_without_criteria
 from coterie.runs.calibration import Calibration
 from coterie.runs.edits.kinds import NOISE, Edit
 from coterie.runs.edits.log import EditLog, Edits
@@ -137,6 +138,7 @@ class ExplorerSession:
             "title": Path(self.about["input"]["source"]).name,
             "calibrated": self.calibration is not None,
             "method": self.about["method"],
+            "verdict": self._verdict,
             "rows": len(self.corpus),
             "distinct": len(self.corpus.distinct),
             "points": {
@@ -147,6 +149,14 @@ class ExplorerSession:
             },
             **self.clusters(),
         }
+
+    @property
+    def _verdict(self) -> dict[str, str] | None:
+        """The stored verdict on the training; to judge a run of an earlier version would load its model."""
+        verdict = self.run.training_verdict if "training_verdict" in self.about else None
+        if verdict is None:
+            return None
+        return {"sentence": sentence_without_criteria(verdict), "details": verdict.sentence}
 
     def clusters(self) -> dict[str, Any]:
         """Return the current clusters, and the cluster of every point."""

@@ -263,6 +263,9 @@ attempt(async () => {
   rowOf = unpack(points.row, Int32Array);
   map = new PointMap(byId("points"), main, true);
   byId("hint").textContent = `Each point is a text; similar texts are close. Click a point or a cluster.${points.count < run.distinct ? ` The map shows ${count(points.count)} of ${count(run.distinct)} texts; lists and search cover all.` : ""}`;
+  byId("verdict").hidden = !run.verdict;
+  byId("verdict").textContent = run.verdict?.sentence ?? "";
+  byId("verdict").title = run.verdict?.details ?? "";
   adopt(run);
   listen();
   await refresh();

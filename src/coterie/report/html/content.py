@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from coterie.describe.breakdown import Breakdown, with_breakdowns
 from coterie.describe.cards import ClusterCard
 from coterie.describe.partition_changes import compare_partitions
-from coterie.report.html.headline import build_headline
+from coterie.report.html.headline import build_headline, sentence_without_criteria
 from coterie.report.html.rendering import script_json
 from coterie.report.label_comparison import confusion_table, coverage_by_confidence, main_labels, numbered_labels
 from coterie.report.map_panels import MapPanel
 from coterie.report.projection import ProjectionKind
 from coterie.report.report_model import MAX_POINTS, ReportModel
 from coterie.runs.saved_run import SavedRun
-from coterie.selection.training_verdict import TrainingVerdict
 
 # Bytes that the texts of the map may take in the page, so that it opens quickly.
 MAP_TEXT_BYTES = 4_000_000
@@ -170,24 +169,18 @@ def _card_contents(cards: Sequence[ClusterCard], with_texts: bool) -> list[dict[
 
 def _trained(model: ReportModel, with_texts: bool) -> dict[str, Any]:
     """Return the verdict on the training, maps before and after, and how the clusters changed."""
-    assert model.run.initial_labels is not None
+    verdict = model.run.training_verdict
+    assert model.run.initial_labels is not None and verdict is not None
     # The clusters as fitted: later edits are not what training did.
     before, after = model.run.initial_labels[model.rows], model.run.model.labels_[model.rows]
-    verdict = model.run.training_verdict
-    assert verdict is not None
     examples = _shorten(model.texts, MAX_TEXT_LENGTH) if with_texts else None
     return {
         "criteria": [asdict(criterion) for criterion in verdict.criteria],
-        "verdict": _without_criteria(verdict),
+        "verdict": sentence_without_criteria(verdict),
         "changes": compare_partitions(before, after, examples).to_dict(),
         "panels": [_panel(panel) for panel in model.before_after_panels],
         "names": model.fitted_names,
     }
-
-
-def _without_criteria(verdict: TrainingVerdict) -> str:
-    """Return the sentence of the verdict without the criteria in brackets, which the page shows as a table."""
-    return f"{verdict.sentence.partition(' (')[0].rstrip('.')}." if verdict.criteria else verdict.sentence
 
 
 def _panel(panel: MapPanel) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coterie.formatting import percent
+from coterie.selection.training_verdict import TrainingVerdict
 
 # Stability from which a cluster counts as reproducible, and below which it counts as unreliable; shares from 0 to 1.
 STABLE = 0.75
@@ -52,6 +53,11 @@ def build_headline(content: Mapping[str, Any]) -> list[str]:
             f"{percent(scores['accuracy'])}, NMI {percent(scores['nmi'])}, ARI {percent(scores['ari'])}."
         )
     return sentences
+
+
+def sentence_without_criteria(verdict: TrainingVerdict) -> str:
+    """Return the sentence of the verdict without the criteria in brackets."""
+    return f"{verdict.sentence.partition(' (')[0].rstrip('.')}." if verdict.criteria else verdict.sentence
 
 
 def _stability_sentence(values: list[float]) -> str:
