@@ -55,7 +55,7 @@ def opened(run: Path) -> tuple[float, float]:
             address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
             listening = time.perf_counter() - began
             page.open(address)
-            page.wait("document.querySelectorAll('#groups li').length > 1")
+            page.wait("document.querySelectorAll('#clusters li').length > 1")
             page.wait(MAP_IS_SHOWN)
             return listening, time.perf_counter() - began
         finally:

@@ -193,6 +193,7 @@ def test_commands_pack_a_folder_and_show_a_run(loose: Store, tmp_path: Path) -> 
 def test_a_run_that_is_not_there_is_refused_with_what_is(loose: Store) -> None:
     assert "it has the methods: a, b, bare" in str(_call("show", "z", "tweet", 0, "--out", loose.folder).exception)
     assert "was run on: agnews, tweet" in str(_call("show", "a", "trec6", 0, "--out", loose.folder).exception)
+    assert "there is no folder nowhere" in str(_call("show", "a", "tweet", 0, "--out", "nowhere").exception)
     assert "it has the seeds: 1" in str(_call("show", "a", "tweet", 0, "--out", loose.folder).exception)
 
 

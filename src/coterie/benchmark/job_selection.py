@@ -1,4 +1,4 @@
-"""Which runs a command asks for: rows x data sets x seeds, or all runs of a table or figure."""
+"""Which runs a command asks for: rows x data sets x seeds, or all runs of a table or figure; and running them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from coterie.benchmark.catalogue import find_figure, find_row, find_rows, find_table
 from coterie.benchmark.figures import figure_jobs
 from coterie.benchmark.rows import Row
+from coterie.benchmark.runner import Outcome, run_jobs
 from coterie.benchmark.sets import EIGHT_SHORT, find_set
 from coterie.benchmark.specs import FigureSpec, TableSpec
 from coterie.benchmark.store import Job, Store
@@ -92,6 +93,32 @@ def missing_jobs(jobs: Sequence[Job], store: Store) -> list[Job]:
     """Return the jobs that ``store`` has no run of; an error where it has runs of another protocol."""
     store.records()
     return [job for job in jobs if not store.has(job)]
+
+
+def run_selection(
+    selection: JobSelection,
+    store: Store,
+    *,
+    at_once: int,
+    device: str,
+    time_budget: float | None,
+    echo: Callable[[str], object],
+    warn: Callable[[str], object],
+) -> int:
+    """Run what is missing of a selection and return how many runs failed; ``echo`` is called with lines of progress."""
+    wanted = selection.jobs(warn)
+    missing = missing_jobs(wanted, store)
+    echo(f"{len(wanted)} runs wanted, {len(wanted) - len(missing)} there already, {len(missing)} to do")
+    outcomes: list[Outcome] = []
+
+    def report(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        echo(f"[{len(outcomes)}/{len(missing)}] {outcome.description}")
+
+    left = run_jobs(missing, store, at_once=at_once, device=device, time_budget=time_budget, on_outcome=report)
+    if left:
+        echo(f"{len(left)} runs were not started: they would not end within {time_budget:.0f} s")
+    return sum(outcome.record is None for outcome in outcomes)
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -20,6 +20,7 @@ def find_runs(store: Store, row: str, dataset: str, seed: int) -> list[str]:
 
     There are several where the settings of the row have changed since.
     """
+    store.require_folder()
     records = store.records()
     wanted = (row, dataset, seed)
     names = [name for name, each in records.items() if (each["row"], each["dataset"], each["seed"]) == wanted]

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from coterie.benchmark.job_selection import JobSelection, missing_jobs
 from coterie.benchmark.partitions import ON
 from coterie.benchmark.rows import PROTOCOL
 from coterie.benchmark.scoring import epochs_of, scores_of
@@ -71,32 +70,6 @@ class _Worker:
     def answers(self) -> IO[str]:
         assert self.process.stdout is not None
         return self.process.stdout
-
-
-def run_selection(
-    selection: JobSelection,
-    store: Store,
-    *,
-    at_once: int,
-    device: str,
-    time_budget: float | None,
-    echo: Callable[[str], object],
-    warn: Callable[[str], object],
-) -> int:
-    """Run what is missing of a selection and return how many runs failed; ``echo`` is called with lines of progress."""
-    wanted = selection.jobs(warn)
-    missing = missing_jobs(wanted, store)
-    echo(f"{len(wanted)} runs wanted, {len(wanted) - len(missing)} there already, {len(missing)} to do")
-    outcomes: list[Outcome] = []
-
-    def report(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        echo(f"[{len(outcomes)}/{len(missing)}] {outcome.description}")
-
-    left = run_jobs(missing, store, at_once=at_once, device=device, time_budget=time_budget, on_outcome=report)
-    if left:
-        echo(f"{len(left)} runs were not started: they would not end within {time_budget:.0f} s")
-    return sum(outcome.record is None for outcome in outcomes)
 
 
 def run_jobs(

@@ -77,6 +77,13 @@ class Store:
     def loose_folders(self) -> tuple[Path, ...]:
         return tuple(self.folder / name for name in (RUNS, ASSIGNMENTS, TRACES))
 
+    def require_folder(self) -> None:
+        """Raise an error where the folder does not exist."""
+        if not self.folder.is_dir():
+            raise InputError(
+                f"there is no folder {self.folder}: go to a clone of the project, or name a folder of results by --out"
+            )
+
     def run_file(self, name: str) -> Path:
         return self.folder / RUNS / f"{name}.json"
 

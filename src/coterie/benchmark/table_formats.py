@@ -14,7 +14,6 @@ from coterie.benchmark.specs import MEASURE_TITLES
 from coterie.benchmark.store import Store
 from coterie.benchmark.tables import FOUND, Cell, Table, build_table, found_table
 from coterie.checks import check_choice
-from coterie.errors import InputError
 
 LEGEND = (
     "Measured: mean ± standard deviation over seeds, in percent, all-MiniLM-L6-v2. In brackets: what the papers "
@@ -130,10 +129,7 @@ def table_as_text(name: str, form: str, store: Store, on_comparison: Callable[[s
     ``None``, none is marked.
     """
     check_choice("--format", form, tuple(FORMATS))
-    if not store.folder.is_dir():
-        raise InputError(
-            f"there is no folder {store.folder}: go to a clone of the project, or name a folder of results by --out"
-        )
+    store.require_folder()
     spec = found_table(store) if name == FOUND else find_table(name)
     found = p_values(spec, store, on_comparison) if on_comparison is not None else None
     return FORMATS[form](build_table(spec, store, found))

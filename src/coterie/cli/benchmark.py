@@ -66,8 +66,7 @@ def run(
 
     `coterie benchmark run --table 5-imbalance --seeds 0`
     """
-    from coterie.benchmark.job_selection import JobSelection
-    from coterie.benchmark.runner import run_selection
+    from coterie.benchmark.job_selection import JobSelection, run_selection
     from coterie.benchmark.store import Store
 
     selection = JobSelection(methods, datasets, seeds, table, figure)
