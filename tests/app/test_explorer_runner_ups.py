@@ -1,4 +1,4 @@
-"""Which group is next to a text, also for texts that are not on the map; and texts like a new one, for words too."""
+"""The runner-up cluster of texts on and off the map, and texts similar to a new one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Model:
 
 @pytest.fixture
 def session(tmp_path: Path) -> ExplorerSession:
-    """Four groups on a line, of which every third text is on the map."""
+    """Four clusters on a line; every third text is on the map."""
     labels = np.arange(600) % 4
     vectors = (labels[:, None] * np.array([10.0, 0.0]) + np.random.default_rng(0).normal(size=(600, 2))).astype("f4")
     run = write_run(tmp_path / "run", labels, vectors, mapped=np.arange(0, 600, 3))
@@ -56,7 +56,7 @@ def _expected(session: ExplorerSession) -> np.ndarray:
     return np.array(found)
 
 
-def test_every_text_has_a_runner_up_of_the_groups_of_now(session: ExplorerSession) -> None:
+def test_every_text_has_a_runner_up_among_the_current_clusters(session: ExplorerSession) -> None:
     rows = np.arange(600)
     assert np.array_equal(runner_ups_of_rows(session, session.state, rows), _expected(session))
     session.edit(build_edit(session, {"kind": "merge", "clusters": [1], "to": 0}), log_lines=0)

@@ -129,7 +129,7 @@ def test_all_rows_of_a_text_move_together(served: Served) -> None:
     assert after[to] == before[to] + 2
 
 
-def test_chosen_texts_become_a_group_that_new_texts_join(served: Served, run: Path) -> None:
+def test_selected_texts_become_a_cluster_that_new_texts_join(served: Served, run: Path) -> None:
     inside = _texts(served, 0)
     chosen = inside[: len(inside) // 3]
     told = served.edit(kind="separate", rows=[each["row"] for each in chosen], name="Apart")

@@ -16,7 +16,7 @@ def _keywords(texts: list[str], labels: list[int], n_clusters: int | None = None
     return cluster_keywords(texts, np.array(labels), max(labels) + 1 if n_clusters is None else n_clusters, n)
 
 
-def test_keywords_are_the_words_of_their_group() -> None:
+def test_keywords_are_the_words_of_their_cluster() -> None:
     texts, names = topic_texts(60)
     order = list(TOPICS)
     for name, words in zip(order, _keywords(texts, [order.index(name) for name in names], n=5), strict=True):

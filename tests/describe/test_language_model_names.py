@@ -200,7 +200,7 @@ def test_nobody_there() -> None:
 # --- questions ---
 
 
-def test_a_question_holds_keywords_texts_and_other_groups(cards: list[ClusterCard]) -> None:
+def test_a_question_contains_keywords_texts_and_other_clusters(cards: list[ClusterCard]) -> None:
     first, second = build_questions(cards, {0, 1})
     told = first.messages[-1]["content"]
     assert (first.cluster, first.n_texts, second.cluster) == (0, 2, 1)

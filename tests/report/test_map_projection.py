@@ -16,38 +16,38 @@ from coterie.report.projection import ProjectionKind, project, project_together
 pytestmark = pytest.mark.usefixtures("full_maps")
 
 
-def _blobs(n: int, n_groups: int, dimensions: int = 16, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
+def _blobs(n: int, n_clusters: int, dimensions: int = 16, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
     generator = np.random.default_rng(seed)
-    groups = np.arange(n) % n_groups
-    centers = 4 * generator.normal(size=(n_groups, dimensions))
-    return centers[groups] + 0.5 * generator.normal(size=(n, dimensions)), groups
+    clusters = np.arange(n) % n_clusters
+    centers = 4 * generator.normal(size=(n_clusters, dimensions))
+    return centers[clusters] + 0.5 * generator.normal(size=(n, dimensions)), clusters
 
 
-def _kept_neighbors(places: NDArray[Any], groups: NDArray[Any], k: int = 5) -> float:
-    """Share of the ``k`` nearest on the map that are of the same group."""
-    distances = np.linalg.norm(places[:, None] - places[None], axis=-1)
+def _kept_neighbors(coordinates: NDArray[Any], clusters: NDArray[Any], k: int = 5) -> float:
+    """Share of the ``k`` nearest on the map that are of the same cluster."""
+    distances = np.linalg.norm(coordinates[:, None] - coordinates[None], axis=-1)
     np.fill_diagonal(distances, np.inf)
     nearest = np.argsort(distances, axis=1)[:, :k]
-    return float((groups[nearest] == groups[:, None]).mean())
+    return float((clusters[nearest] == clusters[:, None]).mean())
 
 
-def _fills_square(places: NDArray[Any]) -> bool:
-    low, high = places.min(axis=0), places.max(axis=0)
-    return bool(np.isclose((high - low).max(), 2) and np.allclose(low + high, 0, atol=1e-5) and places.max() <= 1)
+def _fills_square(coordinates: NDArray[Any]) -> bool:
+    low, high = coordinates.min(axis=0), coordinates.max(axis=0)
+    return bool(np.isclose((high - low).max(), 2) and np.allclose(low + high, 0, atol=1e-5) and coordinates.max() <= 1)
 
 
 @pytest.mark.parametrize("kind", ["auto", "tsne", "umap"])
-def test_groups_stay_together(kind: ProjectionKind) -> None:
+def test_clusters_stay_together(kind: ProjectionKind) -> None:
     if kind == "umap":
         pytest.importorskip("umap")
-    vectors, groups = _blobs(300, 6)
-    places = project(vectors, kind=kind)
-    assert places.shape == (300, 2)
-    assert places.dtype == np.float32
-    assert _kept_neighbors(places, groups) > 0.97
-    assert _fills_square(places)
+    vectors, clusters = _blobs(300, 6)
+    coordinates = project(vectors, kind=kind)
+    assert coordinates.shape == (300, 2)
+    assert coordinates.dtype == np.float32
+    assert _kept_neighbors(coordinates, clusters) > 0.97
+    assert _fills_square(coordinates)
     # A map that tells nothing would not pass.
-    assert _kept_neighbors(np.random.default_rng(0).normal(size=(300, 2)), groups) < 0.3
+    assert _kept_neighbors(np.random.default_rng(0).normal(size=(300, 2)), clusters) < 0.3
 
 
 def test_pca_keeps_distances_in_a_plane() -> None:
@@ -55,21 +55,21 @@ def test_pca_keeps_distances_in_a_plane() -> None:
     angles = generator.uniform(0, 2 * np.pi, 50)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     inside_more = circle @ np.linalg.qr(generator.normal(size=(8, 2)))[0].T
-    places = project(inside_more, kind="pca")
-    apart, on_map = (np.linalg.norm(each[:, None] - each[None], axis=-1) for each in (circle, places))
+    coordinates = project(inside_more, kind="pca")
+    apart, on_map = (np.linalg.norm(each[:, None] - each[None], axis=-1) for each in (circle, coordinates))
     assert np.allclose(on_map / on_map.max(), apart / apart.max(), atol=0.01)
 
 
-def test_rows_beyond_the_landmarks_join_their_group() -> None:
-    vectors, groups = _blobs(1_200, 6)
-    places = project(vectors, landmarks=300)
-    assert _kept_neighbors(places, groups) > 0.97
-    assert _fills_square(places)
-    assert len(np.unique(places, axis=0)) == 1_200
-    # They fill their group rather than pile up in its middle.
+def test_rows_beyond_the_landmarks_join_their_cluster() -> None:
+    vectors, clusters = _blobs(1_200, 6)
+    coordinates = project(vectors, landmarks=300)
+    assert _kept_neighbors(coordinates, clusters) > 0.97
+    assert _fills_square(coordinates)
+    assert len(np.unique(coordinates, axis=0)) == 1_200
+    # They fill their cluster rather than pile up in its middle.
     own = project(vectors[:300])
-    for group in range(6):
-        members = places[groups == group], own[groups[:300] == group]
+    for cluster in range(6):
+        members = coordinates[clusters == cluster], own[clusters[:300] == cluster]
         spread, alone = (np.linalg.norm(each.std(axis=0)) for each in members)
         assert 0.4 < spread / alone < 2
 
@@ -80,9 +80,9 @@ def test_equal_vectors_share_a_place(landmarks: int) -> None:
     twice = np.concatenate([vectors, vectors[::-1]])
     twice[0, 0] = twice[-1, 0] = 0.0
     twice[-1, 0] = -0.0
-    places = project(twice, landmarks=landmarks)
-    assert np.array_equal(places[:120], places[120:][::-1])
-    assert len(np.unique(places, axis=0)) == 120
+    coordinates = project(twice, landmarks=landmarks)
+    assert np.array_equal(coordinates[:120], coordinates[120:][::-1])
+    assert len(np.unique(coordinates, axis=0)) == 120
 
 
 def test_the_same_seed_gives_the_same_map() -> None:
@@ -99,10 +99,10 @@ def test_few_rows(kind: ProjectionKind, n: int) -> None:
         pytest.importorskip("umap")
     generator = np.random.default_rng(n)
     for vectors in (generator.normal(size=(n, 8)), generator.normal(size=(n, 1))):
-        places = project(vectors, kind=kind)
-        assert places.shape == (n, 2)
-        assert np.isfinite(places).all()
-        assert np.abs(places).max(initial=0) <= 1
+        coordinates = project(vectors, kind=kind)
+        assert coordinates.shape == (n, 2)
+        assert np.isfinite(coordinates).all()
+        assert np.abs(coordinates).max(initial=0) <= 1
     if n > 1:
         assert _fills_square(project(generator.normal(size=(n, 8)), kind=kind))
 
@@ -147,7 +147,7 @@ def _distance(first: NDArray[Any], second: NDArray[Any]) -> float:
 def test_panels_can_be_followed(kind: ProjectionKind) -> None:
     if kind == "umap":
         pytest.importorskip("umap")
-    vectors, groups = _blobs(200, 5)
+    vectors, clusters = _blobs(200, 5)
     # The same vectors turned: alone, each gets a map of its own; together they lie alike.
     turned = vectors @ np.linalg.qr(np.random.default_rng(1).normal(size=(16, 16)))[0]
     shuffled_noise = vectors + 0.1 * np.random.default_rng(2).normal(size=vectors.shape)
@@ -159,17 +159,17 @@ def test_panels_can_be_followed(kind: ProjectionKind) -> None:
         assert _distance(before, after) < _distance(before, after * np.array([-1, 1])) / 2
     assert np.array_equal(panels[0], project(vectors, kind=kind))
     if kind != "pca":
-        assert all(_kept_neighbors(panel, groups) > 0.97 for panel in panels)
+        assert all(_kept_neighbors(panel, clusters) > 0.97 for panel in panels)
 
 
-def test_a_text_that_changed_its_group_moves() -> None:
-    vectors, groups = _blobs(200, 5)
+def test_a_text_that_changed_its_cluster_moves() -> None:
+    vectors, clusters = _blobs(200, 5)
     moved = vectors.copy()
     moved[0] = vectors[1] + 0.1 * np.random.default_rng(0).normal(size=16)
     before, after = project_together([vectors, moved])
     steps = np.linalg.norm(before - after, axis=1)
     assert steps[0] > 3 * np.median(steps)
-    assert np.linalg.norm(after[0] - after[groups == 1].mean(axis=0)) < 0.3
+    assert np.linalg.norm(after[0] - after[clusters == 1].mean(axis=0)) < 0.3
 
 
 def test_panels_of_other_widths_and_of_rows_that_became_equal() -> None:
@@ -195,8 +195,8 @@ def test_panels_must_show_the_same_few_texts() -> None:
 def test_a_map_lies_on_its_longer_side() -> None:
     """It spreads most from left to right, and the axes are those of its spread."""
     vectors, _ = _blobs(300, 5)
-    places = project(vectors)
-    spread = np.cov(places.T)
+    coordinates = project(vectors)
+    spread = np.cov(coordinates.T)
     assert spread[0, 0] >= spread[1, 1] and abs(spread[0, 1]) < 1e-3
 
 

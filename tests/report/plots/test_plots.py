@@ -60,7 +60,7 @@ def test_a_map_has_every_text_with_its_cluster(shown: ReportModel) -> None:
 
 
 def test_names_on_a_map_do_not_stand_on_each_other(tmp_path: Path) -> None:
-    """Also where their groups have the same middle."""
+    """Also where their clusters have the same median."""
     places = np.random.default_rng(0).normal(size=(60, 2)) * np.array([5.0, 0.01])
     panel = MapPoints("alike", places, np.arange(60) % 4, tuple(f"A rather long name, {place}" for place in range(4)))
     figure = Figure(layout="constrained")
@@ -94,8 +94,8 @@ def test_colours_by_label(shown: ReportModel) -> None:
     (panel,) = plot.panels
     assert panel.names == ("label 0", "label 1", "label 2", "no label")
     assert shown.labels is not None
-    for row, group in zip(shown.rows, panel.categories, strict=True):
-        assert panel.names[group] == (shown.labels[row] or "no label")
+    for row, category in zip(shown.rows, panel.categories, strict=True):
+        assert panel.names[category] == (shown.labels[row] or "no label")
     with pytest.raises(SettingError, match="--labels"):
         build_plot([ReportModel(shown.run)], "map", color="label")
 
