@@ -43,10 +43,10 @@ def frozen(messages: tuple[list[str], list[str]]) -> FrozenEncoder:
 @needs_weights
 def test_the_frozen_encoder_beats_counting_words(messages: tuple[list[str], list[str]], frozen: FrozenEncoder) -> None:
     texts, topics = messages
-    by_words = accuracy(topics, TfIdf(4).fit(texts).labels_)
-    by_meaning = accuracy(topics, frozen.labels_)
-    assert by_meaning > by_words
-    assert by_meaning > 0.5  # four topics of equal size: a quarter is chance
+    lexical = accuracy(topics, TfIdf(4).fit(texts).labels_)
+    semantic = accuracy(topics, frozen.labels_)
+    assert semantic > lexical
+    assert semantic > 0.5  # four topics of equal size: a quarter is chance
     assert np.array_equal(frozen.predict(texts), frozen.labels_)
     # A sentence that shares no word with the messages of its topic but the meaning.
     login = np.bincount(frozen.labels_[[topic == "login" for topic in topics]]).argmax()

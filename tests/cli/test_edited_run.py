@@ -85,10 +85,12 @@ def test_the_report_shows_the_clusters_as_people_left_them(run: Path) -> None:
     assert sizes == sorted(sizes, reverse=True)
     assert {k: card["size"] for k, card in cards.items()} == {k: int((changed == k).sum()) for k in cards}
     assert cards[0]["name"] == "Where is my <b>parcel</b>?" and cards[0]["keyword_name"]
-    told = {each["id"]: each for each in read_json(run / "clusters.json")["clusters"]}
-    assert cards[2]["name"] == told[2]["name"]
+    written = {each["id"]: each for each in read_json(run / "clusters.json")["clusters"]}
+    assert cards[2]["name"] == written[2]["name"]
     # Keywords, typical texts and counts by columns are of what is in them now.
-    assert set(cards[0]["keywords"]) & set(told[0]["keywords"]) and set(cards[0]["keywords"]) & set(told[1]["keywords"])
+    assert set(cards[0]["keywords"]) & set(written[0]["keywords"]) and set(cards[0]["keywords"]) & set(
+        written[1]["keywords"]
+    )
     for k, card in cards.items():
         inside = {TEXTS[row % len(TEXTS)] for row in np.flatnonzero(changed == k)}
         assert {*card["representatives"], *(each["text"] for each in card["borderline"])} <= inside
@@ -154,9 +156,9 @@ def test_compare_takes_runs_as_they_are_now_and_files_as_they_are(run: Path, mad
     assert f"{made} has 4 clusters, {run} 3." in outcome
     assert f"{run} is read with 5 edits." in outcome
     assert "Where is my <b>parcel</b>?" in outcome and "1 merged" in outcome
-    told = done("compare", run / "assignments.csv", run, "--json").out
-    assert '"n_before": 4' in told
-    assert f'"n_left_out": {(changed == -1).sum()}' in told
+    compared = done("compare", run / "assignments.csv", run, "--json").out
+    assert '"n_before": 4' in compared
+    assert f'"n_left_out": {(changed == -1).sum()}' in compared
 
 
 def test_predict_tells_the_names_of_now(run: Path, tmp_path: Path) -> None:
@@ -181,6 +183,6 @@ def test_a_language_model_names_the_clusters_of_now_but_none_that_a_person_named
     names = {card["id"]: card["name"] for card in _content(run / "report.html")["clusters"]}
     assert names == {0: "Where is my <b>parcel</b>?", 2: "Passwords", 4: "Accounts"}
     assert ExplorerSession(run, device="cpu").state.names == names
-    told = read_json(run / "clusters.json")["clusters"]
-    assert [each["id"] for each in told] == [0, 1, 2, 3] and told[2]["name"] == "Passwords"
+    written = read_json(run / "clusters.json")["clusters"]
+    assert [each["id"] for each in written] == [0, 1, 2, 3] and written[2]["name"] == "Passwords"
     assert tree(run)["edits.jsonl"] == kept["edits.jsonl"]

@@ -28,8 +28,8 @@ def test_a_port_in_use_is_told(run_folder: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        told = refusal("explore", run_folder, "--no-browser", "--port", port)
-    assert f"cannot listen on 127.0.0.1:{port}" in told and "--port 0" in told
+        message = refusal("explore", run_folder, "--no-browser", "--port", port)
+    assert f"127.0.0.1:{port} cannot be listened on" in message and "--port 0" in message
 
 
 def test_it_serves_until_it_is_interrupted(run_folder: Path) -> None:

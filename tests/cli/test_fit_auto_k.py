@@ -1,4 +1,4 @@
-"""``coterie fit -k auto``: chosen, told, written down, and drawn."""
+"""``coterie fit -k auto``: the number chosen, printed, written down and plotted."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_the_report_shows_why(texts_csv: Path, tmp_path: Path) -> None:
 
     given = ("fit", texts_csv, "-m", "tfidf", "-q", "--report", "-o")
     done(*given, tmp_path / "run", "-k", "auto", "--k-range", "3-6")
-    told = read_content((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
-    assert told is not None
-    assert told["choice"] == read_json(tmp_path / "run" / "run.json")["choice_of_k"]
+    content = read_content((tmp_path / "run" / "report.html").read_text(encoding="utf-8"))
+    assert content is not None
+    assert content["choice"] == read_json(tmp_path / "run" / "run.json")["choice_of_k"]
     done(*given, tmp_path / "given", "-k", 3)
-    told = read_content((tmp_path / "given" / "report.html").read_text(encoding="utf-8"))
-    assert told is not None and told["choice"] is None
+    content = read_content((tmp_path / "given" / "report.html").read_text(encoding="utf-8"))
+    assert content is not None and content["choice"] is None

@@ -103,11 +103,11 @@ def test_assignments_follow_the_rows_of_the_input(any_run: Path) -> None:
 
 
 def test_the_text_output_is_a_real_clustering(texts_csv: Path, tiny_encoder: Path, tmp_path: Path) -> None:
-    texts, groups = topic_texts(60)
+    texts, topics = topic_texts(60)
     done("fit", write_csv(texts_csv, {"text": texts}), "-k", 3, "-m", "tfidf", "-q", "-o", tmp_path / "run")
     clusters = column(tmp_path / "run" / "assignments.csv", "cluster")
     assert len(set(clusters)) == 3
-    assert len(set(zip(groups, clusters, strict=True))) <= 5, "groups that share no words should mostly come apart"
+    assert len(set(zip(topics, clusters, strict=True))) <= 5, "topics that share no words should mostly come apart"
 
 
 def test_clusters_json_describes_every_cluster(any_run: Path) -> None:
@@ -169,7 +169,7 @@ def test_run_json_says_how_it_was_made(any_run: Path, method: str) -> None:
         assert history["stop_reasons"] and history["encoder_change"] > 0
         assert [step["step"] for step in history["steps"]] == list(range(1, len(history["steps"]) + 1))
     else:
-        # Of a network over fixed vectors the steps are told too.
+        # The steps of a network over fixed vectors are recorded too.
         assert bool(history["steps"]) == ("layers" in run["settings"])
     assert run["encoder_from"] == ("folder" if "encoder" in run["settings"] else None)
 
@@ -178,11 +178,11 @@ def test_the_model_loads_and_predicts_the_same(any_run: Path) -> None:
     """Or, where clusters are not those of the nearest centre, as differently as the run's note says."""
     clusters = np.array([int(cluster) for cluster in column(any_run / "assignments.csv", "cluster")])
     notes = " ".join(json.loads((any_run / "run.json").read_text(encoding="utf-8"))["notes"])
-    told = re.search(r"differs from labels_ on ([\d.]+)% of the rows", notes)
+    difference = re.search(r"differs from labels_ on ([\d.]+)% of the rows", notes)
     for model in (load(any_run / "model"), SavedRun.open(any_run).model):
         inside = clusters >= 0
         apart = model.predict(TEXTS)[inside] != clusters[inside]
-        assert apart.mean() == pytest.approx(float(told[1]) / 100 if told else 0, abs=1e-3)
+        assert apart.mean() == pytest.approx(float(difference[1]) / 100 if difference else 0, abs=1e-3)
         assert model.labels_.tolist() == clusters.tolist()
 
 

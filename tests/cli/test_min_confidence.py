@@ -26,7 +26,7 @@ def test_weak_texts_stay_unassigned_and_the_rest_is_as_without(texts_csv: Path, 
     whole = read_rows(tmp_path / "all" / "assignments.csv")
     # Four digits are written: half of the last one more lies above all that were rounded to this value.
     least = sorted(float(row["confidence"]) for row in whole if row["cluster"] != "-1")[len(whole) // 3] + 5.01e-5
-    told = _fit(texts_csv, tmp_path / "some", "--min-confidence", least)
+    printed = _fit(texts_csv, tmp_path / "some", "--min-confidence", least)
     rows = read_rows(tmp_path / "some" / "assignments.csv")
     assert read_header(tmp_path / "some" / "assignments.csv")[1:3] == ["cluster", "best_guess"]
     abstained = [row for row in rows if row["status"] == "abstained"]
@@ -37,7 +37,7 @@ def test_weak_texts_stay_unassigned_and_the_rest_is_as_without(texts_csv: Path, 
         weak = before["cluster"] != "-1" and float(before["confidence"]) < least
         assert after["cluster"] == ("-1" if weak else before["cluster"])
         assert after["status"] == ("abstained" if weak else before["status"])
-    assert f"{len(abstained)} rows" in told and "stay unassigned" in told
+    assert f"{len(abstained)} rows" in printed and "stay unassigned" in printed
     about = read_json(tmp_path / "some" / "run.json")
     assert about["abstained"] == len(abstained) and about["min_confidence"] == pytest.approx(least)
     assert read_json(tmp_path / "all" / "run.json")["abstained"] == 0

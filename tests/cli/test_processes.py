@@ -89,8 +89,8 @@ def test_ctrl_c_ends_training_and_keeps_the_model_so_far(tmp_path: Path, tiny_en
 
 @pytest.mark.usefixtures("full_maps")
 def test_a_process_of_its_own_writes_the_same_bytes(tmp_path: Path, tiny_encoder: Path) -> None:
-    texts, groups = topic_texts(40)
-    path = write_csv(tmp_path / "in.csv", {"text": [*texts, ""], "group": [*groups, ""]})
+    texts, topics = topic_texts(40)
+    path = write_csv(tmp_path / "in.csv", {"text": [*texts, ""], "group": [*topics, ""]})
     options = ("-k", 3, "--encoder", tiny_encoder, "--set", "training.max_steps=3", "-q", "--seed", 3)
     done("fit", path, *options, "--report", "-o", tmp_path / "here")
     there = coterie_process(

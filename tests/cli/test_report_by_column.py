@@ -32,14 +32,16 @@ def page(path: Path) -> dict[str, Any]:
 
 
 def check_countries(run: Path) -> None:
-    """What is told is what stands in assignments.csv."""
+    """The counts are those of assignments.csv."""
     rows = list(
         zip(column(run / "assignments.csv", "cluster"), column(run / "assignments.csv", "country"), strict=True)
     )
     for k, counts in enumerate(by(run)):
         here = Counter(country for cluster, country in rows if cluster == str(k))
-        told = counts["country"]
-        assert {each["value"]: each["count"] for each in told["values"]} | {"": told["empty"]} == {"": 0} | dict(here)
+        written = counts["country"]
+        assert {each["value"]: each["count"] for each in written["values"]} | {"": written["empty"]} == {"": 0} | dict(
+            here
+        )
 
 
 def test_a_fit_keeps_and_counts_the_columns(tmp_path: Path) -> None:
@@ -77,16 +79,16 @@ def test_a_report_counts_columns_that_were_kept(text_option: tuple[str, ...], tm
     check_countries(run)
     assert [card["by"] for card in page(run / "report.html")["clusters"]] == by(run)
     # All else is as it was, texts among it.
-    told = read_json(run / "clusters.json")["clusters"]
-    assert [{key: card[key] for key in card if key != "by"} for card in told] == before
+    written = read_json(run / "clusters.json")["clusters"]
+    assert [{key: card[key] for key in card if key != "by"} for card in written] == before
     assert bool(before[0]["representatives"]) == (text_option == ())
     # A column that had to be renamed goes by the name it came with.
     done("report", run, "--by", "cluster")
-    groups = Counter(column(run / "assignments.csv", "cluster_input"))
+    counts_by_cluster = Counter(column(run / "assignments.csv", "cluster_input"))
     found = Counter({each["value"]: 0 for each in by(run)[0]["cluster"]["values"]})
     for counts in by(run):
         found.update({each["value"]: each["count"] for each in counts["cluster"]["values"]})
-    assert found == groups
+    assert found == counts_by_cluster
 
 
 def test_typed_columns_read_the_same_at_once_and_later(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def _loaded(folder: Path) -> Any:
 # Of these methods every pooling: one without and one with a linear layer behind the encoder. Of the others one that is
 # not the default.
 IN_EVERY_POOLING = {"frozen", "deccrl"}
-POOLINGS = [(case, "cls", False) for case in FOLDER_CASES if case.info.name not in IN_EVERY_POOLING] + [
+POOLINGS = [(case, "cls", True) for case in FOLDER_CASES if case.info.name not in IN_EVERY_POOLING] + [
     (case, pooling, normalize)
     for case in FOLDER_CASES
     if case.info.name in IN_EVERY_POOLING
