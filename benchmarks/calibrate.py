@@ -73,8 +73,8 @@ class Problem:
         table = np.zeros((labels.max() + 1, len(names)))
         np.add.at(table, (labels[inside], classes[inside]), 1)
         self.right = (table.argmax(axis=1)[labels] == classes)[inside]
-        signs = found.signs(labels[inside], margins[inside])
-        self.signs = np.stack([signs[name] for name in WEIGHTS], axis=1)
+        criteria = found.criteria(labels[inside], margins[inside])
+        self.criteria = np.stack([criteria[name] for name in WEIGHTS], axis=1)
         self.confidence = found.confidence(labels[inside], margins[inside])
 
 
@@ -145,7 +145,7 @@ def fit(problems: list[tuple[str, str, Problem]]) -> tuple[float, NDArray[np.flo
     # Every set has the same weight, however many texts and parts it has.
     weights = [np.full(len(p.right), 1000 / len(p.right) / parts[source]) for source, _, p in problems]
     model = LogisticRegression().fit(
-        np.concatenate([p.signs for *_, p in problems]),
+        np.concatenate([p.criteria for *_, p in problems]),
         np.concatenate([p.right for *_, p in problems]),
         sample_weight=np.concatenate(weights),
     )
@@ -153,7 +153,7 @@ def fit(problems: list[tuple[str, str, Problem]]) -> tuple[float, NDArray[np.flo
 
 
 def probabilities(problem: Problem, intercept: float, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-(intercept + problem.signs @ weights)))
+    return 1 / (1 + np.exp(-(intercept + problem.criteria @ weights)))
 
 
 def measure(problem: Problem) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Coterie: groups short texts into clusters people can trust, by fine-tuning sentence encoders without labels.
+"""Coterie: clusters short texts by fine-tuning sentence encoders without labels.
 
 Public names are loaded when first used: importing this package imports nothing heavy.
 """

@@ -12,7 +12,7 @@ from coterie.app.session import ExplorerSession
 from coterie.clustering.kmeans import unit_rows
 from coterie.describe.geometry import as_dense
 from coterie.errors import InputError
-from coterie.runs.edits.replay import Edited, apply_to_new
+from coterie.runs.edits.replay import EditedClusters, apply_to_new
 
 # Texts per request; more are a job for ``coterie predict``.
 MAX_TEXTS = 100
@@ -38,7 +38,7 @@ def assign_texts(session: ExplorerSession, texts: Sequence[str]) -> list[dict[st
         return _assign(session, session.state, given)
 
 
-def _assign(session: ExplorerSession, state: Edited, texts: list[str]) -> list[dict[str, Any]]:
+def _assign(session: ExplorerSession, state: EditedClusters, texts: list[str]) -> list[dict[str, Any]]:
     model, edits = session.model, state.applied
     answer = model.assign(texts)
     probabilities = model.predict_proba(texts)

@@ -14,7 +14,7 @@ from coterie.clustering.kmeans import centroids, kmeans
 from coterie.clustering.partition import Partition
 from coterie.errors import InputError
 from coterie.runs.edits.kinds import NOISE, Edit, Part
-from coterie.runs.edits.replay import Edited
+from coterie.runs.edits.replay import EditedClusters
 
 # Parts that a cluster can be split into at once.
 MAX_PARTS = 20
@@ -90,7 +90,7 @@ def _integer(value: object) -> int:
     return value
 
 
-def _split(session: ExplorerSession, state: Edited, clusters: Sequence[int], n_parts: int) -> Edit:
+def _split(session: ExplorerSession, state: EditedClusters, clusters: Sequence[int], n_parts: int) -> Edit:
     """Split by k-means over the cluster's own texts; the largest part keeps the id and the name."""
     if len(clusters) != 1:
         raise InputError(f"{len(clusters)} clusters were given: only one can be split at a time")
@@ -110,7 +110,7 @@ def _split(session: ExplorerSession, state: Edited, clusters: Sequence[int], n_p
     return _split_edit(session, state, clusters[0], rows, labels, found.centers[filled])
 
 
-def _separate(session: ExplorerSession, state: Edited, rows: Sequence[int], name: str) -> Edit:
+def _separate(session: ExplorerSession, state: EditedClusters, rows: Sequence[int], name: str) -> Edit:
     """Make some texts of one cluster a cluster of their own, to which similar new texts are assigned too."""
     if not rows:
         raise InputError("no texts are selected: select at least one")
@@ -128,7 +128,7 @@ def _separate(session: ExplorerSession, state: Edited, rows: Sequence[int], name
 
 def _split_edit(
     session: ExplorerSession,
-    state: Edited,
+    state: EditedClusters,
     source: int,
     rows: NDArray[np.int64],
     parts: NDArray[np.int64],
@@ -166,7 +166,7 @@ def _counts(session: ExplorerSession, rows: NDArray[np.int64]) -> NDArray[np.int
     return session.corpus.counts[session.corpus.distinct_index[rows]]
 
 
-def _rows_in(session: ExplorerSession, state: Edited, cluster: int) -> NDArray[np.int64]:
+def _rows_in(session: ExplorerSession, state: EditedClusters, cluster: int) -> NDArray[np.int64]:
     """Return the first row of every distinct text of a cluster; raise where there is no such cluster."""
     state.check(Edit("rename", [cluster], name="\0"))
     return session.first_rows[state.labels[session.first_rows] == cluster]

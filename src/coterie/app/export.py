@@ -15,7 +15,7 @@ from coterie.app.runner_ups import embeds_quickly, runner_ups_of_rows
 from coterie.app.session import ExplorerSession
 from coterie.errors import InputError
 from coterie.runs.assignments_file import BEST_GUESS
-from coterie.runs.edits.replay import Edited
+from coterie.runs.edits.replay import EditedClusters
 
 MEDIA = {
     "csv": "text/csv; charset=utf-8",
@@ -77,7 +77,7 @@ def _columns(session: ExplorerSession) -> dict[str, list[Any]]:
     return columns
 
 
-def _runner_ups(session: ExplorerSession, state: Edited) -> NDArray[np.int64]:
+def _runner_ups(session: ExplorerSession, state: EditedClusters) -> NDArray[np.int64]:
     """Return the runner-up of every row; -1 for texts off the map where embedding them would take long."""
     first = session.first_rows
     chosen = first if embeds_quickly(session) else first[session.point_of[first] >= 0]

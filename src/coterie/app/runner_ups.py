@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from coterie.app.session import EMBEDDED_AT_A_TIME, ExplorerSession
 from coterie.describe.geometry import as_dense, cluster_means, find_runner_ups
-from coterie.runs.edits.replay import Edited
+from coterie.runs.edits.replay import EditedClusters
 
 
-def runner_ups_of_rows(session: ExplorerSession, state: Edited, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def runner_ups_of_rows(session: ExplorerSession, state: EditedClusters, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the runner-up of each row; -1 where there is none. Texts that are not on the map are embedded."""
     points = session.point_of[rows]
     found = np.where(points >= 0, session.runner_ups_of_points(state)[points], -1)
@@ -23,7 +23,7 @@ def runner_ups_of_rows(session: ExplorerSession, state: Edited, rows: NDArray[np
 
 
 def _embed_in_parts(
-    session: ExplorerSession, state: Edited, rows: NDArray[np.int64], unmapped: NDArray[np.int64]
+    session: ExplorerSession, state: EditedClusters, rows: NDArray[np.int64], unmapped: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     if not len(unmapped):
         return

@@ -19,7 +19,7 @@ from coterie.app.export import MEDIA, export
 from coterie.app.runner_ups import runner_ups_of_rows
 from coterie.app.session import PAGE_SIZE, ExplorerSession, TextFilter
 from coterie.errors import CoterieError, InputError
-from coterie.runs.edits.log import ChangedElsewhereError
+from coterie.runs.edits.log import EditConflictError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # Bytes of a request that are read: a hundred long texts.
@@ -162,7 +162,7 @@ def _guard(app: FastAPI, hosts: frozenset[str]) -> None:
 
     @app.exception_handler(CoterieError)
     def explain(request: Request, error: CoterieError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, 409 if isinstance(error, ChangedElsewhereError) else 400)
+        return JSONResponse({"error": str(error)}, 409 if isinstance(error, EditConflictError) else 400)
 
     @app.middleware("http")
     async def check(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:

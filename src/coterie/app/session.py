@@ -21,7 +21,7 @@ from coterie.report.html.headline import sentence_without_criteria
 from coterie.runs.calibration import Calibration
 from coterie.runs.edits.kinds import NOISE, Edit
 from coterie.runs.edits.log import EditLog, Edits
-from coterie.runs.edits.replay import Edited
+from coterie.runs.edits.replay import EditedClusters
 from coterie.runs.map_file import StoredMap
 from coterie.runs.saved_run import SavedRun
 from coterie.text.corpus import Corpus
@@ -65,7 +65,7 @@ class ExplorerSession:
         self.confidence = file.confidence
         # The state is locked for moments, the model for as long as it embeds.
         self.lock, self.model_lock = RLock(), RLock()
-        self._runner_ups: tuple[Edited, NDArray[np.int64]] | None = None
+        self._runner_ups: tuple[EditedClusters, NDArray[np.int64]] | None = None
         self._reload()
         # The first row of every distinct text: what lists and the map show.
         index = self.corpus.distinct_index
@@ -75,7 +75,7 @@ class ExplorerSession:
     def _reload(self) -> None:
         self.run.refresh()
         self.edits: Edits = self.run.edits
-        self.state: Edited = self.run.state
+        self.state: EditedClusters = self.run.state
 
     @property
     def model(self) -> Any:
@@ -112,7 +112,7 @@ class ExplorerSession:
         """The same vectors, scaled to length 1."""
         return unit_rows(self.map_vectors)
 
-    def runner_ups_of_points(self, state: Edited) -> NDArray[np.int64]:
+    def runner_ups_of_points(self, state: EditedClusters) -> NDArray[np.int64]:
         """Return the runner-up of every point of the map; cached until the clusters change."""
         cached = self._runner_ups
         if cached is None or cached[0] is not state:
@@ -279,7 +279,7 @@ class ExplorerSession:
                 self._reload()
 
 
-def _describe_edit(edit: Edit, state: Edited) -> str:
+def _describe_edit(edit: Edit, state: EditedClusters) -> str:
     """Return what an edit did, for the tooltip of the undo button."""
     target = "noise" if edit.to == NOISE else f"“{state.names.get(edit.to, edit.to)}”"
     if edit.kind == "move":

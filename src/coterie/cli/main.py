@@ -30,7 +30,7 @@ from coterie.version import __version__
 
 app = typer.Typer(
     name="coterie",
-    help="Group short texts into clusters people can trust. No labels needed, and nothing leaves this machine unasked.",
+    help="Cluster short texts, without labels. Nothing leaves this machine unless you ask for it.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",

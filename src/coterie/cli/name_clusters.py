@@ -1,4 +1,4 @@
-"""``coterie report --name-with``: clusters named by a language model, once it is told what that sends and costs."""
+"""``coterie report --name-with``: names from a language model, after an estimate of what that sends and costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_options(name_with: str | None, model: str | None, name_clusters: str | None, yes: bool) -> None:
-    """Refuse options that miss their other half."""
+    """Refuse options that need another one."""
     if name_with is not None and not model:
         raise SettingError("--name-with needs --model NAME: which model to ask")
     given = {"--model": model is not None, "--name-clusters": name_clusters is not None, "--yes": yes}
@@ -49,7 +49,7 @@ def name_clusters(
     if known.unreadable:
         typer.echo("Note: names.json cannot be read as names and is made anew.", err=True)
     if any(question.digest(model) not in known.answers for question in asked):
-        _confirm(_told_cost(asked, endpoint, known, variable), yes)
+        _confirm(_cost_sentence(asked, endpoint, known, variable), yes)
     answers = _with_progress(ask_all(asked, endpoint, known.answers, lambda: known.write(run.folder)), len(asked))
     own = {card.summary.id: card.name for card in cards}
     named = {each.cluster: each.name for each in answers if each.name is not None}
@@ -59,11 +59,11 @@ def name_clusters(
     known.clusters = drop_duplicate_names(own, earlier | named) | waiting
     known.write(run.folder)
     run.refresh()
-    _tell(answers, known.clusters, own)
+    _print_outcome(answers, known.clusters, own)
 
 
-def _told_cost(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames, variable: str | None) -> str:
-    """What will be sent, to whom, and about what it costs."""
+def _cost_sentence(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames, variable: str | None) -> str:
+    """Return what will be sent, to whom, and about what it costs."""
     from coterie.describe.language_model_names import estimate_cost
 
     new = [question for question in asked if question.digest(endpoint.model) not in known.answers]
@@ -81,14 +81,14 @@ def _told_cost(asked: Sequence[Question], endpoint: Endpoint, known: KnownNames,
     return "; ".join(sentences)
 
 
-def _confirm(told: str, yes: bool) -> None:
+def _confirm(sentence: str, yes: bool) -> None:
     if yes:
-        typer.echo(f"{told}.", err=True)
+        typer.echo(f"{sentence}.", err=True)
     elif sys.stdin is not None and sys.stdin.isatty():
-        typer.echo(f"{told}.", err=True)
+        typer.echo(f"{sentence}.", err=True)
         typer.confirm("Send it?", abort=True, err=True)
     else:
-        raise SettingError(f"{told}. Nothing was sent: add --yes to send it")
+        raise SettingError(f"{sentence}. Nothing was sent: add --yes to send it")
 
 
 def _with_progress(answers: Iterator[Answer], n_asked: int) -> list[Answer]:
@@ -98,8 +98,8 @@ def _with_progress(answers: Iterator[Answer], n_asked: int) -> list[Answer]:
         return list(shown)
 
 
-def _tell(answers: Sequence[Answer], names: Mapping[int, str], own: Mapping[int, str]) -> None:
-    """How many were named, and one line for each reason why others were not."""
+def _print_outcome(answers: Sequence[Answer], names: Mapping[int, str], own: Mapping[int, str]) -> None:
+    """Print how many were named, and one line for each reason why others were not."""
     reasons: defaultdict[str, list[int]] = defaultdict(list)
     for each in answers:
         if each.name is None:

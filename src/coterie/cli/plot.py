@@ -46,7 +46,7 @@ def plot(
     from coterie.runs.saved_run import SavedRun
 
     *folders, subject = what
-    # Told before anything is loaded.
+    # Refused before anything is loaded.
     if subject not in SUBJECTS or not folders:
         raise SettingError(f"say which run and which plot: coterie plot RUN {'|'.join(SUBJECTS)} -o FILE.png")
     if output.suffix not in ENDINGS:

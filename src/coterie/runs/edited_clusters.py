@@ -17,7 +17,7 @@ from coterie.describe.cards import ClusterCard
 from coterie.describe.clusters import describe_clusters
 from coterie.describe.language_model_names import drop_duplicate_names
 from coterie.runs.edits.log import Edits
-from coterie.runs.edits.replay import Edited, replay
+from coterie.runs.edits.replay import EditedClusters, replay
 
 
 def apply_edits(
@@ -25,7 +25,7 @@ def apply_edits(
     fitted: NDArray[np.int64],
     clusters: Sequence[Mapping[str, Any]],
     language_model_names: Mapping[int, str],
-) -> Edited:
+) -> EditedClusters:
     """Return the clusters of a run as they are now.
 
     Parameters
@@ -49,12 +49,12 @@ def apply_edits(
     return state
 
 
-def named_by_hand(state: Edited) -> set[int]:
+def named_by_hand(state: EditedClusters) -> set[int]:
     """Return the clusters that a person has renamed."""
     return {cluster for edit in state.applied if edit.kind == "rename" for cluster in edit.clusters}
 
 
-def changed_clusters(state: Edited, fitted: NDArray[np.int64]) -> set[int]:
+def changed_clusters(state: EditedClusters, fitted: NDArray[np.int64]) -> set[int]:
     """Return the clusters that do not hold the rows which the fit gave them, new ones among them."""
     moved = state.labels != fitted
     return {int(k) for k in np.unique(np.concatenate([state.labels[moved], fitted[moved]])) if k >= 0}
@@ -66,7 +66,7 @@ def edited_cards(
     fitted: NDArray[np.int64],
     texts: Sequence[str],
     confidence: NDArray[np.float64],
-) -> tuple[list[ClusterCard], Edited]:
+) -> tuple[list[ClusterCard], EditedClusters]:
     """Return cards of the clusters as they are now, made of the cards of the fit, and what the edits changed.
 
     A cluster that holds the rows it was fitted with keeps its card, by its new name; others are described by their

@@ -1,4 +1,4 @@
-"""``map.safetensors``: the map of a run and the vectors behind it, so that whoever shows it again need not make it."""
+"""``map.safetensors``: the map of a run and the vectors behind it, stored so that it is computed once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class StoredMap:
     rows:
         The first row of each text.
     places:
-        Where it lies, in the plane.
+        Its coordinates on the map, one row of two per text.
     vectors:
-        Where the method puts it.
+        Its vector, one row per text.
     exact:
-        Whether the vectors are what the model's ``transform`` gives, not a reduction of wider ones.
+        Whether the vectors are those of the model's ``transform``, not a reduction of wider ones.
     """
 
     rows: NDArray[np.int64]
@@ -35,7 +35,7 @@ class StoredMap:
 
 
 def write_map(folder: Path, stored: StoredMap) -> StoredMap:
-    """Write the map of a run into its folder and return it."""
+    """Write the map of a run into its folder, whole or not at all, and return it."""
     from safetensors.numpy import save
 
     content = save(
@@ -53,7 +53,7 @@ def write_map(folder: Path, stored: StoredMap) -> StoredMap:
 
 
 def read_map(folder: Path, n_rows: int) -> StoredMap | None:
-    """The map that lies beside a run of so many rows; ``None`` where there is none that fits."""
+    """Return the stored map of a run of ``n_rows``; ``None`` where there is none, or it is of another run."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -24,7 +24,7 @@ from coterie.text.reading import column_names, iter_corpus, read_corpus
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
-    from coterie.runs.edits.replay import Edited
+    from coterie.runs.edits.replay import EditedClusters
     from coterie.runs.saved_run import SavedRun
 
 # Rows read, assigned and written at a time: enough texts of like length to keep a GPU busy, few enough to hold.
@@ -86,7 +86,7 @@ class Predictor:
     source: SavedRun | BareModel
 
     @property
-    def state(self) -> Edited | None:
+    def state(self) -> EditedClusters | None:
         """The clusters as they are now; ``None`` without a run."""
         return self.source.state_for_new_texts
 

@@ -17,7 +17,7 @@ from coterie.runs.names_file import KnownNames
 
 if TYPE_CHECKING:
     from coterie.describe.cards import ClusterCard
-    from coterie.runs.edits.replay import Edited
+    from coterie.runs.edits.replay import EditedClusters
     from coterie.runs.prediction import Predictor
     from coterie.runs.table import Table
 
@@ -66,22 +66,22 @@ class SavedRun(FittedRun):
         self.__dict__.pop("assignments_file", None)
         self.refresh()
 
-    def with_edits(self, edits: Edits) -> Edited:
+    def with_edits(self, edits: Edits) -> EditedClusters:
         """Return the clusters as they are with these edits."""
         return self._apply(edits, self.fitted_labels)
 
-    def _apply(self, edits: Edits, labels: NDArray[np.int64]) -> Edited:
+    def _apply(self, edits: Edits, labels: NDArray[np.int64]) -> EditedClusters:
         from coterie.runs.edited_clusters import apply_edits
 
         return apply_edits(edits, labels, self.card_dicts, self.known_names.clusters)
 
     @cached_property
-    def state(self) -> Edited:
+    def state(self) -> EditedClusters:
         """The clusters as they are now: every row's, and their names."""
         return self.with_edits(self.edits)
 
     @cached_property
-    def state_for_new_texts(self) -> Edited:
+    def state_for_new_texts(self) -> EditedClusters:
         """The same without the clusters of the rows: millions of rows need not be read to assign one text."""
         if "state" in vars(self):
             return self.state
@@ -89,7 +89,7 @@ class SavedRun(FittedRun):
         return self._apply(self.edits, np.zeros(int(self.about["rows"]), dtype=np.int64))
 
     @property
-    def edited(self) -> Edited | None:
+    def edited(self) -> EditedClusters | None:
         """The clusters as people left them; ``None`` where nobody changed anything."""
         return self.state if self.edits.active else None
 

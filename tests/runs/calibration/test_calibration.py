@@ -1,4 +1,4 @@
-"""Confidence: its signs by hand, its order, what few texts and odd margins do, and the parameters of the package."""
+"""Confidence: its criteria by hand, its order, what few texts and odd margins do, and the parameters of the package."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_more_margin_is_more_confidence_and_a_pure_cluster_too() -> None:
 def test_equal_margins_share_the_middle_rank() -> None:
     labels, vectors = _groups()
     found = calibrate(labels, np.ones(60), vectors)
-    assert found.signs(labels, np.ones(60))["margin"] == pytest.approx(np.zeros(60))
+    assert found.criteria(labels, np.ones(60))["margin"] == pytest.approx(np.zeros(60))
 
 
 def test_no_cluster_is_no_confidence_but_no_margin_is_some() -> None:

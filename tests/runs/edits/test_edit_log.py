@@ -9,7 +9,7 @@ import pytest
 
 from coterie.errors import InputError
 from coterie.runs.edits.kinds import NOISE, Edit, Part
-from coterie.runs.edits.log import ChangedElsewhereError, EditLog, read_edits
+from coterie.runs.edits.log import EditConflictError, EditLog, read_edits
 
 RENAME = Edit("rename", [1], name="Late parcels")
 MERGE = Edit("merge", [2, 3], 0)
@@ -56,7 +56,7 @@ def test_nothing_can_be_undone_where_nothing_was_done(tmp_path: Path) -> None:
 def test_who_has_not_seen_the_last_edit_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     one, other = EditLog(tmp_path), EditLog(tmp_path)
     one.append(RENAME, seen=0)
-    with pytest.raises(ChangedElsewhereError):
+    with pytest.raises(EditConflictError):
         other.append(MERGE, seen=0)
     assert _without_time(other.read().active) == [RENAME]
     other.append(MERGE, seen=1)

@@ -7,7 +7,7 @@ import pytest
 
 from coterie.errors import InputError
 from coterie.runs.edits.kinds import NOISE, Edit, Part
-from coterie.runs.edits.replay import Edited, apply_to_new, replay
+from coterie.runs.edits.replay import EditedClusters, apply_to_new, replay
 
 LABELS = np.array([0, 0, 0, 1, 1, 2, 2, -1])
 NAMES = ["Refunds", "Parcels", "Passwords"]
@@ -19,7 +19,7 @@ SPLIT = Edit(
 )
 
 
-def _state(*edits: Edit) -> Edited:
+def _state(*edits: Edit) -> EditedClusters:
     return replay(edits, LABELS, NAMES, KEYWORDS)
 
 

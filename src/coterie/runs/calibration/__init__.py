@@ -1,4 +1,4 @@
-"""How sure an assignment is: the share of texts of this confidence that are where they belong."""
+"""Calibrated confidence: the probability that an assignment is right."""
 
 from coterie.runs.calibration.calibration import CALIBRATION_FILE, Calibration, calibrate
 from coterie.runs.calibration.of_model import calibrate_model

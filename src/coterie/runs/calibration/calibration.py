@@ -1,11 +1,10 @@
-"""Confidence that means something: from margins and neighbours, without labels, to the chance of being right.
+"""Calibrated confidence: the probability that an assignment is right, from margins and neighbours, without labels.
 
-A text is right where its class is the most frequent one of its cluster. Five things that need no label tell how likely
-that is: how often texts of its cluster have their nearest neighbours with them, how often all texts of the run do, how
-often they have them in the cluster or in those most like it, how well the cluster is found again by k-means on other
-draws of the texts, and where the text's own margin lies among the margins of the run. What they are worth was learned
-on the tuning sets (benchmarks/calibrate.py); that, and how far the answer is off on other sets, is in
-benchmarks/results/calibration.json.
+An assignment is right where the text's class is the most frequent one of its cluster. Five label-free criteria enter:
+how often texts of its cluster have their nearest neighbours in it, how often all texts of the run do, how often they
+have them in the cluster or in those most like it (its supercluster), how well k-means recovers the cluster on
+resampled texts, and the rank of the text's own margin in the run. Their weights were fitted on the tuning sets
+(benchmarks/calibrate.py); they, and the calibration error on other sets, are in benchmarks/results/calibration.json.
 """
 
 from __future__ import annotations
@@ -26,39 +25,47 @@ from coterie.errors import InputError
 from coterie.metrics.internal.stability import cluster_again, largest_jaccard
 
 CALIBRATION_FILE = "calibration.json"
+# Nearest neighbours of each text.
 NEIGHBOURS = 10
-# Texts whose neighbours are looked at, among as many: the parameters suppose it, as more texts lie nearer.
+# Texts sampled for the neighbour search: the weights suppose this many, as neighbours are nearer among more texts.
 SAMPLE = 4_000
-# A cluster's agreement counts as that of so many more texts with the agreement of the run.
+# Texts with the mean agreement of the run that are added to each cluster, so that small clusters are not extreme.
 PRIOR_TEXTS = 5
-# Agreement is held off 0 and 1, where its logarithm of odds has no end.
+# Neighbours per text, and of them inside the supercluster, that are added to each cluster for the same reason.
+PRIOR_NEIGHBOURS = 6
+PRIOR_NEIGHBOURS_INSIDE = 5
+# Shares are clipped to this distance from 0 and 1, where log-odds are infinite.
 LEAST_SHARE = 0.02
-# Margins that are kept, evenly over their ranks.
+# Quantiles of the margins that are stored: half a percent apart, which is finer than any use of the rank.
 KNOTS = 201
-# Draws of the texts in which clusters are looked for again, and how large they are.
-DRAWS, SHARE = 5, 0.8
-# Learned on the tuning sets: log-odds of being right = INTERCEPT + each weight times its sign.
+# Resamples in which clusters are searched again: their mean is steady enough after five.
+RESAMPLES = 5
+# Share of the texts in each resample.
+RESAMPLE_SHARE = 0.8
+# Fitted on the tuning sets: log-odds of being right = INTERCEPT + the sum of WEIGHTS[name] * criterion. Stored results
+# call the supercluster "group".
 INTERCEPT = -0.99
 WEIGHTS = {"cluster": 0.24, "run": 0.37, "group": 0.34, "found_again": 0.28, "margin": 2.3}
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a run says about itself, from which confidence follows.
+    """The label-free criteria of a run, from which the confidence of an assignment follows.
 
     Attributes
     ----------
     agreement:
-        How many of a text's nearest neighbours are in its cluster, of those that could be; the mean of the run.
+        Share of a text's nearest neighbours that are in its cluster, of those that could be; mean over the run.
     by_cluster:
-        The same of each cluster, drawn towards the run's where it has few texts.
+        The same for each cluster, shrunk towards the run's where the cluster has few texts.
     by_group:
-        Neighbours of each cluster's texts that are in its group: as many groups as the square root of the clusters,
-        joined by likeness. Low where a cluster is a mixture; a class that was cut in two keeps its neighbours near.
+        For each cluster, the share of its texts' neighbours that are in its supercluster. Average linkage joins the
+        clusters into as many superclusters as the square root of their number. Low where a cluster is a mixture; high
+        for a class that was cut in two, which keeps its neighbours near.
     found_again:
-        How much of each cluster k-means finds on other draws (Jaccard, the mean of all draws).
+        For each cluster, how much of it k-means recovers on resampled texts (Jaccard index, mean over the resamples).
     margins:
-        Margins of the run at even ranks, rising.
+        Quantiles of the run's margins, rising.
     """
 
     agreement: float
@@ -67,10 +74,10 @@ class Calibration:
     found_again: tuple[float, ...]
     margins: tuple[float, ...]
 
-    def signs(self, labels: NDArray[np.int64], margins: NDArray[np.floating[Any]]) -> dict[str, NDArray[np.float64]]:
-        """What speaks for each text: log-odds of the shares, and the rank of its margin from -0.5 to 0.5."""
+    def criteria(self, labels: NDArray[np.int64], margins: NDArray[np.floating[Any]]) -> dict[str, NDArray[np.float64]]:
+        """Return the criteria of each text: log-odds of the shares, and the rank of its margin from -0.5 to 0.5."""
         knots = np.asarray(self.margins)
-        # Of equal margins all get the middle rank.
+        # Equal margins get their middle rank.
         below, upto = (np.searchsorted(knots, margins, side=side) for side in ("left", "right"))
         rank = (below + upto) / (2 * len(knots))
         return {
@@ -82,48 +89,62 @@ class Calibration:
         }
 
     def confidence(self, labels: NDArray[np.int64], margins: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """The chance of each text to be right; 0 without a cluster."""
-        signs = self.signs(np.maximum(labels, 0), margins)
-        odds = INTERCEPT + sum(weight * signs[name] for name, weight in WEIGHTS.items())
+        """Return the probability that each assignment is right; 0 for a text in no cluster."""
+        criteria = self.criteria(np.maximum(labels, 0), margins)
+        odds = INTERCEPT + sum(weight * criteria[name] for name, weight in WEIGHTS.items())
         return np.where(labels >= 0, 1 / (1 + np.exp(-odds)), 0.0)
 
     def write(self, folder: Path) -> None:
+        """Write ``calibration.json`` into the folder of a model."""
         from coterie.files import write_json
 
         write_json(folder / CALIBRATION_FILE, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Calibration | None:
-        """Of a run folder or of its model; ``None`` where it has none: saved from Python, or by an earlier version."""
+        """Read the calibration of a run folder or of the model in it.
+
+        ``None`` where there is none: the model was saved from Python, or by an earlier version.
+        """
         path = next(
             (path for path in (folder / "model" / CALIBRATION_FILE, folder / CALIBRATION_FILE) if path.is_file()), None
         )
         if path is None:
             return None
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            # Earlier versions told of fewer signs, which are worth something else alone.
-            return None if "agreement" in told and "by_group" not in told else cls.from_dict(told)
+            content = json.loads(path.read_text(encoding="utf-8"))
+            # Earlier versions stored fewer criteria, whose weights alone are others.
+            return None if "agreement" in content and "by_group" not in content else cls.from_dict(content)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Calibration:
-        lists = {name: tuple(map(float, told[name])) for name in ("by_cluster", "by_group", "found_again", "margins")}
+    def from_dict(cls, content: Mapping[str, Any]) -> Calibration:
+        """Read what :meth:`write` wrote."""
+        lists = {
+            name: tuple(map(float, content[name])) for name in ("by_cluster", "by_group", "found_again", "margins")
+        }
         if not lists["margins"] or len({len(lists[name]) for name in lists if name != "margins"}) != 1:
-            raise ValueError("it tells of no margin, or of more clusters in one place than in another")
+            raise ValueError("it has no margins, or not one value per cluster in each list")
         if not lists["by_cluster"]:
-            raise ValueError("it tells of no cluster")
-        return cls(float(told["agreement"]), **lists)
+            raise ValueError("it has no clusters")
+        return cls(float(content["agreement"]), **lists)
 
 
 def calibrate(
     labels: NDArray[np.int64], margins: NDArray[np.floating[Any]], vectors: Any, n_clusters: int | None = None
 ) -> Calibration:
-    """From rows of distinct texts: their clusters, how far these are ahead (``confidence_``), and their vectors.
+    """Return the calibration of a clustering.
 
-    ``vectors`` say which texts are neighbours. They should be none that were trained with these clusters in mind: those
-    would agree with anything. Up to ``SAMPLE`` rows; rows labelled -1 are left out.
+    Parameters
+    ----------
+    labels, margins:
+        The cluster of each distinct text (rows with -1 are left out) and its margin (``confidence_``).
+    vectors:
+        One row per text, for the neighbour search; at most ``SAMPLE`` rows. They must not have been trained with these
+        clusters, with which such vectors always agree.
+    n_clusters:
+        How many clusters there are, where the last ones may have no text here.
     """
     from scipy.sparse import issparse
 
@@ -141,15 +162,16 @@ def calibrate(
     found = (labels[near] == labels[:, None]).sum(axis=1)
     agreement = np.minimum(found / possible, 1.0) if count else np.ones(len(labels))
     mean = float(agreement.mean())
-    group = _groups(units, labels, n_clusters)[labels]
-    in_group = (group[near] == group[:, None]).sum(axis=1)
+    supercluster = _superclusters(units, labels, n_clusters)[labels]
+    inside_it = (supercluster[near] == supercluster[:, None]).sum(axis=1)
     knots = np.quantile(margins, np.linspace(0, 1, KNOTS))
     return Calibration(
         mean,
         _by_cluster(agreement, np.ones(len(labels)), labels, n_clusters, PRIOR_TEXTS * mean, PRIOR_TEXTS),
-        # As though each cluster had six more neighbours, five of them in its group.
-        _by_cluster(in_group, np.full(len(labels), count), labels, n_clusters, 5, 6),
-        tuple(_found_again(units, labels, n_clusters).tolist()),
+        _by_cluster(
+            inside_it, np.full(len(labels), count), labels, n_clusters, PRIOR_NEIGHBOURS_INSIDE, PRIOR_NEIGHBOURS
+        ),
+        tuple(_recovered_shares(units, labels, n_clusters).tolist()),
         tuple(knots.tolist()),
     )
 
@@ -157,14 +179,17 @@ def calibrate(
 def _by_cluster(
     values: NDArray[Any], of: NDArray[Any], labels: NDArray[np.int64], n_clusters: int, more: float, of_more: float
 ) -> tuple[float, ...]:
-    """Shares of each cluster, ``more`` of ``of_more`` added."""
+    """Return the share of ``values`` in ``of`` for each cluster, with ``more`` of ``of_more`` added as a prior."""
     sums, wholes = (np.bincount(labels, weights=each, minlength=n_clusters) for each in (values, of))
     shares: NDArray[np.float64] = (sums + more) / (wholes + of_more)
     return tuple(shares.tolist())
 
 
-def _groups(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
-    """The group of each cluster: as many as the square root of their number, at least two, by average linkage."""
+def _superclusters(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
+    """Return the supercluster of each cluster, by average linkage of the clusters' mean vectors.
+
+    There are as many as the square root of the number of clusters, at least two.
+    """
     from scipy.cluster.hierarchy import linkage
     from scipy.sparse import csr_matrix, issparse
 
@@ -176,21 +201,21 @@ def _groups(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[n
     return cut(np.asarray(linkage(means, "average")), n_clusters, max(2, round(n_clusters**0.5)))
 
 
-def _found_again(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
-    """Of each cluster, how much k-means finds again on draws of the texts; 1 where there is nothing to look for."""
+def _recovered_shares(units: Any, labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.float64]:
+    """Return how much of each cluster k-means recovers on resampled texts; 1 where there is nothing to recover."""
     n_texts, asked = len(labels), len(np.unique(labels))
-    size = max(int(SHARE * n_texts), asked)
+    size = max(int(RESAMPLE_SHARE * n_texts), asked)
     if asked < 2 or size < 2:
         return np.ones(n_clusters)
     once = np.ones(size, dtype=np.int64)
     total = np.zeros(n_clusters)
-    for draw in range(DRAWS):
-        rows = np.sort(np.random.default_rng(draw).permutation(n_texts)[:size])
-        again = cluster_again(units[rows], once, asked, draw)
+    for resample in range(RESAMPLES):
+        rows = np.sort(np.random.default_rng(resample).permutation(n_texts)[:size])
+        again = cluster_again(units[rows], once, asked, resample)
         total += np.nan_to_num(largest_jaccard(labels[rows], again, once, n_clusters))
-    return total / DRAWS
+    return total / RESAMPLES
 
 
 def _log_odds(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    held = np.clip(shares, LEAST_SHARE, 1 - LEAST_SHARE)
-    return np.asarray(np.log(held / (1 - held)))
+    clipped = np.clip(shares, LEAST_SHARE, 1 - LEAST_SHARE)
+    return np.asarray(np.log(clipped / (1 - clipped)))

@@ -2,6 +2,6 @@
 
 from coterie.runs.edits.kinds import Edit
 from coterie.runs.edits.log import EditLog, read_edits
-from coterie.runs.edits.replay import Edited, apply_to_new, replay
+from coterie.runs.edits.replay import EditedClusters, apply_to_new, replay
 
-__all__ = ["Edit", "EditLog", "Edited", "apply_to_new", "read_edits", "replay"]
+__all__ = ["Edit", "EditLog", "EditedClusters", "apply_to_new", "read_edits", "replay"]

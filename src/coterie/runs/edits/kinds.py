@@ -1,4 +1,4 @@
-"""One edit as it stands in a line of ``edits.jsonl``."""
+"""One edit, as a line of ``edits.jsonl``."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from coterie.errors import InputError
 
 Kind = Literal["rename", "merge", "split", "move"]
 KINDS: tuple[str, ...] = get_args(Kind)
-# Those that put texts into a cluster that is there.
-SOMEWHERE = ("merge", "move")
-# The cluster of texts that belong to none.
+# Kinds that put texts into an existing cluster.
+WITH_TARGET = ("merge", "move")
+# The cluster id of texts that are in no cluster.
 NOISE = -1
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of the clusters that another one was split into.
+    """One of the clusters that a cluster was split into.
 
     Attributes
     ----------
     cluster:
         Its id.
     name, keywords:
-        As it was called and described when it was made.
+        As it was named and described by the split.
     rows:
         The run's rows in it.
     center:
@@ -41,24 +41,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Edit:
-    """What a person did.
+    """A change that a person made to the clusters of a run.
 
     Attributes
     ----------
     kind:
         ``rename`` a cluster, ``merge`` some into one, ``split`` one into parts, ``move`` rows elsewhere.
     clusters:
-        The clusters it is about: the renamed or split one, or those that were merged into ``to``.
+        The renamed or split cluster, or those that were merged into ``to``.
     to:
-        Where merged clusters and moved rows went; -1 is for texts that belong nowhere.
+        The target of merged clusters and moved rows; -1: in no cluster.
     name:
         The new name.
     rows, texts:
-        The rows that were moved, and their distinct texts, which hold for new rows too.
+        The rows that were moved, and their distinct texts: a new row with such a text moves too.
     parts:
-        What a cluster was split into.
+        The clusters that one was split into.
     at:
-        When, in ISO form.
+        The time of the edit, in ISO form.
     """
 
     kind: Kind
@@ -71,23 +71,24 @@ class Edit:
     at: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is written: without what it does not hold."""
-        told = {name: value for name, value in asdict(self).items() if value not in ([], None, "")}
-        return told if self.kind in SOMEWHERE else {name: value for name, value in told.items() if name != "to"}
+        """Return the edit as it is written: without empty fields."""
+        content = {name: value for name, value in asdict(self).items() if value not in ([], None, "")}
+        return content if self.kind in WITH_TARGET else {key: value for key, value in content.items() if key != "to"}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Edit:
-        kind = told.get("kind")
+    def from_dict(cls, content: Mapping[str, Any]) -> Edit:
+        """Read what :meth:`to_dict` returned."""
+        kind = content.get("kind")
         if kind not in KINDS:
             raise InputError(f"{kind!r} is no kind of edit; there are {', '.join(KINDS)}, undo and redo")
         try:
             return cls(
                 kind=kind,
-                clusters=[int(each) for each in told.get("clusters", [])],
-                to=int(told["to"]) if kind in SOMEWHERE else NOISE,
-                name=None if told.get("name") is None else str(told["name"]),
-                rows=[int(each) for each in told.get("rows", [])],
-                texts=[str(each) for each in told.get("texts", [])],
+                clusters=[int(each) for each in content.get("clusters", [])],
+                to=int(content["to"]) if kind in WITH_TARGET else NOISE,
+                name=None if content.get("name") is None else str(content["name"]),
+                rows=[int(each) for each in content.get("rows", [])],
+                texts=[str(each) for each in content.get("texts", [])],
                 parts=[
                     Part(
                         int(each["cluster"]),
@@ -96,9 +97,9 @@ class Edit:
                         [int(row) for row in each["rows"]],
                         [float(value) for value in each["center"]],
                     )
-                    for each in told.get("parts", [])
+                    for each in content.get("parts", [])
                 ],
-                at=str(told.get("at", "")),
+                at=str(content.get("at", "")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"an edit of kind {kind!r} that cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""``edits.jsonl``: one line an edit, only ever appended to, so that nothing a person did is lost."""
+"""``edits.jsonl``: one line per edit, only ever appended to, so that no edit is lost."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ EDITS_FILE = "edits.jsonl"
 UNDO, REDO = "undo", "redo"
 
 
-class ChangedElsewhereError(InputError):
-    """Somebody else has edited the run since it was read."""
+class EditConflictError(InputError):
+    """Another program has edited the run since it was read."""
 
 
 @dataclass(frozen=True)
 class Edits:
-    """What a log says.
+    """The content of a log.
 
     Attributes
     ----------
     active:
-        The edits that hold, in their order.
+        The edits that apply, in their order.
     undone:
-        Those that could be redone, the next one last.
+        Edits that can be redone, the next one last.
     lines:
-        How many lines the log has.
+        The number of lines of the log.
     notes:
-        What could not be read.
+        Lines that could not be read, in sentences.
     """
 
     active: tuple[Edit, ...] = ()
@@ -45,29 +45,32 @@ class Edits:
 
 
 class EditLog:
-    """The log of a run folder."""
+    """The edit log of a run folder."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / EDITS_FILE
 
     def read(self) -> Edits:
+        """Return the edits; none where there is no log."""
         try:
             # A last line without its end is one that is being written.
             lines = self.path.read_text(encoding="utf-8").split("\n")[:-1]
         except FileNotFoundError:
             return Edits()
-        return _told(lines)
+        return _parse(lines)
 
     def append(self, edit: Edit, *, seen: int) -> None:
-        """Add an edit made by somebody who had read ``seen`` lines; an error where there are more by now."""
+        """Add an edit that was made when the log had ``seen`` lines; an error where it has more by now."""
         self._append({**edit.to_dict(), "at": _now()}, seen)
 
     def undo(self, *, seen: int) -> None:
+        """Undo the last edit that applies."""
         if not self.read().active:
             raise InputError("there is nothing to undo")
         self._append({"kind": UNDO, "at": _now()}, seen)
 
     def redo(self, *, seen: int) -> None:
+        """Redo the last edit that was undone."""
         if not self.read().undone:
             raise InputError("there is nothing to redo")
         self._append({"kind": REDO, "at": _now()}, seen)
@@ -77,7 +80,7 @@ class EditLog:
             stream.seek(0)
             written = stream.read()
             if written.count(b"\n") != seen:
-                raise ChangedElsewhereError("this run was edited elsewhere meanwhile; look at it again and repeat")
+                raise EditConflictError("this run was edited elsewhere meanwhile; look at it again and repeat")
             line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
             # A line that was cut off, by a full disk say, must not swallow the next one.
             stream.write(line if not written or written.endswith(b"\n") else b"\n" + line)
@@ -86,11 +89,11 @@ class EditLog:
 
 
 def read_edits(folder: Path) -> Edits:
-    """The edits of a run folder; none where there is no log."""
+    """Return the edits of a run folder; none where there is no log."""
     return EditLog(folder).read()
 
 
-def _told(lines: Sequence[str]) -> Edits:
+def _parse(lines: Sequence[str]) -> Edits:
     active: list[Edit] = []
     undone: list[Edit] = []
     notes = []
@@ -116,10 +119,10 @@ def _now() -> str:
 
 @contextmanager
 def _locked(descriptor: int) -> Iterator[None]:
-    """One writer at a time, where the system has locks."""
+    """Let one writer at a time in, where the system has file locks."""
     try:
         import fcntl
-    except ImportError:  # Windows: two explorers on one run are told apart by the number of lines alone
+    except ImportError:  # Windows: two explorers on one run differ in the number of lines they have read, which must do
         yield
         return
     fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -12,29 +12,31 @@ from numpy.typing import NDArray
 from coterie.errors import InputError
 from coterie.runs.edits.kinds import NOISE, Edit
 
-# Two centres that are this near to equally far are compared again with the text embedded alone: the last digits of an
-# embedding depend on the batch it was computed in.
-NOISE_OF_BATCHES = 1e-3
+# Squared distance. Where a text's two nearest centres differ by less, it is embedded again alone, as the last digits of
+# an embedding depend on its batch; embeddings differ by about 1e-6 between batches, so this is ample.
+BATCH_NOISE = 1e-3
+# Keywords of a merged cluster.
+KEYWORDS = 10
 
 
 @dataclass
-class Edited:
-    """The clusters as people left them.
+class EditedClusters:
+    """The clusters of a run with its edits applied.
 
     Attributes
     ----------
     labels:
         The cluster of every row; -1 for none.
     names, keywords:
-        Of the clusters that there are, by id.
+        Of the existing clusters, by id.
     next_id:
         The id of the next new cluster; ids are never used twice.
     moved:
-        Which rows a person put where they are.
+        Whether a person moved the row to its cluster.
     gone:
-        What became of clusters that are no more, by id.
+        For clusters that no longer exist, by id, what became of them.
     applied, notes:
-        Edits that could be applied, and the others with their reasons.
+        Edits that could be applied, and for the others the reason, in sentences.
     """
 
     labels: NDArray[np.int64]
@@ -47,7 +49,7 @@ class Edited:
     notes: list[str] = field(default_factory=list)
 
     def check(self, edit: Edit) -> None:
-        """An error that says why where it cannot be applied."""
+        """Raise an error that gives the reason where ``edit`` cannot be applied."""
         for cluster in edit.clusters:
             self._check_cluster(cluster)
         if edit.kind == "rename":
@@ -69,6 +71,7 @@ class Edited:
             raise InputError(f"there is no row {wrong[0] + 1} in this run")
 
     def apply(self, edit: Edit) -> None:
+        """Apply an edit."""
         self.check(edit)
         if edit.kind == "rename":
             self.names[edit.clusters[0]] = str(edit.name)
@@ -92,9 +95,9 @@ class Edited:
         self.labels[np.isin(self.labels, others)] = edit.to
         if edit.to != NOISE:
             lists = [self.keywords.get(cluster, []) for cluster in (edit.to, *others)]
-            # In turn, so that each of the merged clusters is heard.
+            # In turn, so that all merged clusters are represented.
             in_turn = [words[i] for i in range(max(map(len, lists))) for words in lists if i < len(words)]
-            self.keywords[edit.to] = list(dict.fromkeys(in_turn))[:10]
+            self.keywords[edit.to] = list(dict.fromkeys(in_turn))[:KEYWORDS]
         became = "it was marked as noise" if edit.to == NOISE else f"it was merged into {self.names[edit.to]!r}"
         for cluster in others:
             self._remove(cluster, became)
@@ -128,9 +131,19 @@ def replay(
     labels: NDArray[np.int64],
     names: Sequence[str],
     keywords: Sequence[Sequence[str]],
-) -> Edited:
-    """The run as it was fitted, and every edit that can still be applied to it."""
-    state = Edited(
+) -> EditedClusters:
+    """Return the clusters of a fit with every edit that can still be applied.
+
+    Parameters
+    ----------
+    edits:
+        The edits, in their order.
+    labels:
+        The cluster of every row as it was fitted.
+    names, keywords:
+        Of the fitted clusters, by id.
+    """
+    state = EditedClusters(
         labels=labels.copy(),
         names=dict(enumerate(names)),
         keywords={cluster: list(words) for cluster, words in enumerate(keywords)},
@@ -151,13 +164,23 @@ def apply_to_new(
     labels: NDArray[np.int64],
     transform: Callable[[list[str]], Any],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """What the edits make of texts that were assigned to the run's clusters, and which of them a person has placed.
+    """Apply edits to new texts that were assigned to the fitted clusters.
 
-    ``edits`` are those that could be applied to the run (``replay(...).applied``): others would lead to clusters that
-    are gone.
+    Texts of a merged cluster follow it; texts of a split one go to the part with the nearest centre; a text that a
+    person moved goes where that person put it.
 
-    Texts of a merged cluster follow it; texts of a split one go to the part with the nearest centre; a text that was
-    moved stays where it was put, wherever it turns up. ``transform`` embeds texts as the run's model does.
+    Parameters
+    ----------
+    edits:
+        Those that could be applied to the run (``replay(...).applied``): others name clusters that no longer exist.
+    texts, labels:
+        The new texts, and the fitted cluster of each.
+    transform:
+        Embeds texts as the run's model does.
+
+    Returns
+    -------
+    The cluster of each text, and whether a person moved that very text.
     """
     found = labels.copy()
     placed = np.zeros(len(found), dtype=bool)
@@ -175,7 +198,7 @@ def apply_to_new(
         elif edit.kind == "move":
             known = {text.strip() for text in edit.texts}
             rows = np.array([row for row, text in enumerate(stripped) if text in known], dtype=np.int64)
-            # An empty text is in no cluster, whatever is done.
+            # An empty text stays in no cluster.
             rows = rows[labels[rows] >= 0]
             found[rows] = edit.to
             placed[rows] = True
@@ -185,18 +208,18 @@ def apply_to_new(
 def nearest_part(
     texts: Sequence[str], centers: NDArray[np.float64], transform: Callable[[list[str]], Any]
 ) -> NDArray[np.int64]:
-    """Which of the centres is nearest to each text, the same in any company."""
+    """Return which of the centres is nearest to each text, whatever texts it is embedded with."""
     distinct, index = np.unique(np.array(texts, dtype=object), return_inverse=True)
     distances = _distances(transform(distinct.tolist()), centers)
     if centers.shape[0] > 1:
         two = np.sort(distances, axis=1)[:, :2]
-        for place in np.flatnonzero(two[:, 1] - two[:, 0] < NOISE_OF_BATCHES):
+        for place in np.flatnonzero(two[:, 1] - two[:, 0] < BATCH_NOISE):
             distances[place] = _distances(transform([distinct[place]]), centers)[0]
     return distances.argmin(axis=1)[index]
 
 
 def _distances(vectors: Any, centers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared; counts of words come as a sparse table and stay one: as a plain one they would fill the memory."""
+    """Return squared distances; sparse word counts stay sparse, as a dense table would not fit into memory."""
     from scipy.sparse import issparse
 
     if issparse(vectors):
