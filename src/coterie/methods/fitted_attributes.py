@@ -45,10 +45,8 @@ def set_fitted_attributes(
     if learned.labels is not None:
         agreement = float(counts[labels == assignment.nearest(order)].sum() / counts.sum())
         method.predict_agreement_ = agreement
-        outcome = (
-            f"differs from labels_ on {1 - agreement:.1%} of the" if agreement < 1 else "agrees with labels_ on all"
-        )
-        method._note(f"predict assigns to the nearest cluster mean, which {outcome} rows")
+        outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
+        method._note(f"predict assigns a text to the nearest cluster mean, which for the texts of this fit {outcome}")
 
 
 def _assign_others(
