@@ -53,8 +53,8 @@ def build_edit(session: ExplorerSession, request: Mapping[str, Any]) -> Edit:
         texts = list(dict.fromkeys(session.corpus.texts[row] for row in rows))
         return Edit("move", to=_integer(request.get("to")), rows=rows.tolist(), texts=texts)
     if kind == "separate":
-        rows = [_integer(each) for each in request.get("rows", [])]
-        return _separate(session, state, rows, str(request.get("name", "")))
+        selected = [_integer(each) for each in request.get("rows", [])]
+        return _separate(session, state, selected, str(request.get("name", "")))
     raise InputError(f"{kind!r} is not a kind of edit; use rename, merge, noise, split, move or separate")
 
 
