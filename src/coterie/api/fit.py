@@ -72,7 +72,7 @@ def fit(
     seed:
         The same seed gives the same clusters.
     sample:
-        Learn on so many distinct texts, sampled by the seed, and assign the others.
+        Learn on this many distinct texts, sampled by the seed, and assign the others.
     k_range:
         Of ``n_clusters="auto"``, the lowest and the highest number to choose from.
     encoder, device:
@@ -80,7 +80,7 @@ def fit(
     settings:
         Parameters of the method by name, those of its training as ``"training.learning_rate"``.
     snapshots:
-        Keep embeddings and labels every so many epochs; 0: none.
+        Store embeddings and labels each time this many epochs have passed; 0: never.
     min_confidence:
         Texts below it are left unassigned in the assignments: cluster -1, status ``abstained``.
     with_texts:
@@ -233,7 +233,7 @@ def _choose(
 
 
 def _plot_choice(choice: ChosenK, folder: Path) -> None:
-    """Plot why so many clusters, where matplotlib is installed."""
+    """Plot the criteria behind the number of clusters, where matplotlib is installed."""
     from coterie.errors import MissingExtraError
     from coterie.report.plots.matplotlib_plots import write_plot
     from coterie.report.plots.plot_data import build_cluster_count_plot

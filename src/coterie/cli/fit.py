@@ -55,7 +55,7 @@ def fit(
         Path | None,
         typer.Option("--config", help="Settings from a file: YAML, an experiment file, or a run's run.json."),
     ] = None,
-    snapshots: Annotated[int, typer.Option(help="Keep embeddings and labels every so many epochs.")] = 0,
+    snapshots: Annotated[int, typer.Option(help="Store embeddings and labels every N epochs; 0: never.")] = 0,
     min_confidence: MinConfidence = 0.0,
     no_text: NoText = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Make report.html, the run as a page.")] = True,

@@ -47,7 +47,7 @@ def name_clusters(
     asked = build_questions(cards, wanted - by_hand, with_texts=with_texts)
     known = run.known_names
     if known.unreadable:
-        typer.echo("Note: names.json cannot be read as names and is made anew.", err=True)
+        typer.echo("Note: names.json cannot be read; it is replaced.", err=True)
     if any(question.digest(model) not in known.answers for question in asked):
         _confirm(_cost_sentence(asked, endpoint, known, variable), yes)
     answers = _with_progress(ask_all(asked, endpoint, known.answers, lambda: known.write(run.folder)), len(asked))

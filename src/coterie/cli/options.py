@@ -35,7 +35,7 @@ By = Annotated[
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same clusters.")]
 Sample = Annotated[
     int | None,
-    typer.Option("--sample", help="Learn on so many distinct texts, drawn by the seed, and assign the others."),
+    typer.Option("--sample", help="Learn on this many distinct texts, sampled by the seed, and assign the others."),
 ]
 
 

@@ -24,7 +24,7 @@ def plot(
     sample: Annotated[int | None, typer.Option(min=1, help="Texts of a map at most.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Draw a picture of a run: map, curves, sizes, confusion, stages, similarity, or k (why so many clusters).
+    """Plot a run: map, curves, sizes, confusion, stages, similarity, or k (the criteria behind the number of clusters).
 
     **Examples**
 

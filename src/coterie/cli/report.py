@@ -47,7 +47,7 @@ def report(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="[default: RUN/report.html]")] = None,
     device: Device = "auto",
 ) -> None:
-    """Make a run's report anew: one HTML file that opens from disk.
+    """Write the report of a run: one HTML file that opens from disk.
 
     **Examples**
 
@@ -63,11 +63,11 @@ def report(
 
     With **--labels** every card says what most of its texts are labelled, and the map can be coloured by label.
 
-    Names and clusters are as they were left in `coterie explore` (**edits.jsonl**); **clusters.json** and
+    The report shows the run with the edits made in `coterie explore` (**edits.jsonl**). **clusters.json** and
     **assignments.csv** stay as the fit wrote them.
 
-    Names from a language model are asked for after an estimate and your consent; **names.json** keeps them for later
-    reports, and **clusters.json** tells them beside those made of keywords. Nothing else sends anything anywhere.
+    A language model is asked for names after an estimate and your consent. **names.json** keeps them for later reports,
+    and **clusters.json** lists them beside the names made of keywords. Nothing else is sent anywhere.
     """
     import coterie
     from coterie.api.reporting import breakdowns, report_run

@@ -1,4 +1,4 @@
-"""What ``--config FILE`` and ``--set name=value`` say."""
+"""Read ``--config FILE`` and ``--set name=value``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from coterie.errors import SettingError
 
-# What a file may hold beside these: an experiment file tells of its paper, a run's run.json of the run.
 CONFIG_KEYS = ("method", "n_clusters", "seed", "sample", "settings")
+# What an experiment file says about its paper; it is not read here. A run's run.json may hold anything else.
 _REMARKS = {"paper", "dataset", "part", "published", "ablations", "remarks"}
 
 
 @dataclass(frozen=True)
 class Config:
-    """What ``--config`` gives: all of it optional, and options on the command line go first."""
+    """The content of a ``--config`` file: all of it optional, and options on the command line take precedence."""
 
     method: str | None = None
     clusters: int | None = None
@@ -26,7 +26,7 @@ class Config:
 
 
 def read_config(path: Path) -> Config:
-    """A YAML file with method, n_clusters, seed, sample and settings; an experiment file; or the run.json of a run."""
+    """Read a YAML file with method, n_clusters, seed, sample and settings; an experiment file; or a run's run.json."""
     import yaml
 
     try:
@@ -55,7 +55,7 @@ def read_config(path: Path) -> Config:
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """``["eta=5", "training.batch_size=64"]`` as names and typed values (YAML: numbers, true, null, words)."""
+    """Return ``["eta=5", "training.batch_size=64"]`` as names and typed values (YAML: numbers, true, null, words)."""
     import yaml
 
     settings: dict[str, Any] = {}
@@ -72,7 +72,7 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """YAML reads ``5e-6`` and ``None`` as words; people mean the number, and nothing."""
+    """Return the number or the ``None`` that a user means by ``5e-6`` and ``None``, which YAML reads as words."""
     if isinstance(value, str):
         if value.lower() == "none":
             return None

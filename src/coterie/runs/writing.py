@@ -43,7 +43,7 @@ class FitRequest:
     method, source:
         The registered name of the method, and where the texts came from.
     sample:
-        Learn on so many distinct texts; ``None``: on all.
+        How many distinct texts to learn on; ``None``: on all.
     by:
         Kept columns that clusters are counted by.
     min_confidence:

@@ -9,7 +9,7 @@ import pytest
 
 from coterie.errors import InputError
 from coterie.runs.edits.kinds import NOISE, Edit, Part
-from coterie.runs.edits.log import EditConflictError, EditLog, read_edits
+from coterie.runs.edits.log import EditConflictError, EditLog
 
 RENAME = Edit("rename", [1], name="Late parcels")
 MERGE = Edit("merge", [2, 3], 0)
@@ -24,7 +24,7 @@ def _without_time(edits: tuple[Edit, ...]) -> list[Edit]:
 @pytest.mark.parametrize("edit", [RENAME, MERGE, MOVE, SPLIT], ids=lambda edit: edit.kind)
 def test_an_edit_is_read_as_it_was_written(edit: Edit, tmp_path: Path) -> None:
     EditLog(tmp_path).append(edit, seen=0)
-    found = read_edits(tmp_path)
+    found = EditLog(tmp_path).read()
     assert _without_time(found.active) == [edit]
     assert found.active[0].at.endswith("+00:00")
 
@@ -50,7 +50,7 @@ def test_undo_and_redo_are_lines_too(tmp_path: Path) -> None:
 def test_nothing_can_be_undone_where_nothing_was_done(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to undo"):
         EditLog(tmp_path).undo(seen=0)
-    assert read_edits(tmp_path).lines == 0
+    assert EditLog(tmp_path).read().lines == 0
 
 
 def test_who_has_not_seen_the_last_edit_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_lines_that_cannot_be_read_are_left_out_and_told(tmp_path: Path) -> None
         json.dumps({"kind": "merge"}),
     ]
     (tmp_path / "edits.jsonl").write_text("\n".join([*lines, json.dumps(MERGE.to_dict())]) + "\n")
-    found = read_edits(tmp_path)
+    found = EditLog(tmp_path).read()
     assert [edit.kind for edit in found.active] == ["rename", "merge"]
     assert [note.split(",")[1] for note in found.notes] == [" line 2", " line 3", " line 4", " line 5"]
 

@@ -88,11 +88,6 @@ class EditLog:
             os.fsync(stream.fileno())
 
 
-def read_edits(folder: Path) -> Edits:
-    """Return the edits of a run folder; none where there is no log."""
-    return EditLog(folder).read()
-
-
 def _parse(lines: Sequence[str]) -> Edits:
     active: list[Edit] = []
     undone: list[Edit] = []
