@@ -171,6 +171,19 @@ def test_nothing_is_removed_when_what_was_written_is_not_the_same(
     assert files.items() <= _files(loose.folder).items()
 
 
+def test_a_packed_run_that_would_get_lost_is_noticed(loose: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack_results(loose.folder)
+    _write(Store(loose.folder), "c.tweet.s0", 8, _record("c", "tweet", 0))
+    real = packing.write_assignments
+
+    def spoiled(path: Path, assignments: Any) -> None:
+        real(path, {name: of if name == "c.tweet.s0" else {"final": of["final"]} for name, of in assignments.items()})
+
+    monkeypatch.setattr(packing, "write_assignments", spoiled)
+    with pytest.raises(CoterieError, match=r"a.tweet.s1 was not packed.*nothing was removed"):
+        pack_results(loose.folder)
+
+
 def test_a_folder_without_runs_and_one_that_is_not_empty_are_refused(loose: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="coterie benchmark run --out"):
         pack_results(tmp_path / "nothing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,10 @@ def pack_results(folder: Path, output: Path | None = None) -> PackingSummary:
     if not in_place and target.folder.exists() and any(target.folder.iterdir()):
         raise InputError(f"{target.folder} is not empty: name another folder by --output")
     loose = store.loose_names()
-    _write(store, PackedResults(target.folder / PACKED), in_place)
+    digests = _write(store, PackedResults(target.folder / PACKED), in_place)
     if not in_place:
         _copy_the_rest(store, target)
-    _check(store, PackedResults(target.folder / PACKED))
+    _check(store, PackedResults(target.folder / PACKED), digests)
     if in_place:
         _remove_loose(store)
     packed = Store(target.folder)
@@ -64,8 +65,11 @@ def pack_results(folder: Path, output: Path | None = None) -> PackingSummary:
     )
 
 
-def _write(store: Store, packed: PackedResults, in_place: bool) -> None:
-    """Write the packed files; in place, those of data sets without a loose file stay as they are."""
+def _write(store: Store, packed: PackedResults, in_place: bool) -> dict[str, str]:
+    """Write the packed files, and return the digests of the assignments that they were written from.
+
+    In place, the files of data sets without a loose run stay as they are.
+    """
     records = {name: store.read(name) for name in store.names()}
     digests = dict.fromkeys(records, "")
     by_dataset: dict[str, list[str]] = {}
@@ -84,16 +88,20 @@ def _write(store: Store, packed: PackedResults, in_place: bool) -> None:
     if traces:
         write_traces(packed.traces_file, traces)
     write_runs(packed.runs_file, records, digests)
+    return digests
 
 
-def _check(store: Store, packed: PackedResults) -> None:
-    """Compare what was packed with what it was packed from."""
+def _check(store: Store, packed: PackedResults, digests: Mapping[str, str]) -> None:
+    """Compare what was packed with what it was packed from: loose files, records in memory and digests."""
     if sorted(packed.records) != store.names() or sorted(packed.traces) != store.traced_names():
         raise CoterieError(f"{packed.folder} does not hold all runs of {store.folder}; nothing was removed")
     for name in sorted(packed.records, key=lambda each: str(packed.records[each].get("dataset"))):
         same = _as_json(packed.records[name]) == _as_json(store.read(name))
-        before, after = store.stored_partitions(name), packed.assignments(name)
-        same = same and list(before) == list(after) and all(_equal(before[each], after[each]) for each in before)
+        after = packed.assignments(name)
+        same = same and digests[name] == (partitions_sha256(after) if after else "")
+        if store.assignment_file(name).is_file():
+            before = store.stored_partitions(name)
+            same = same and list(before) == list(after) and all(_equal(before[each], after[each]) for each in before)
         if name in packed.traces:
             same = same and _as_json(json.loads(packed.traces[name])) == _as_json(store.read_trace(name))
         if not same:
