@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *so
 TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 # Lines of the README; everything longer belongs into docs/.
 LONGEST_README = 110
+# Files that git tracks: results are packed, so that a clone stays light.
+MOST_FILES = 800
 
 
 def _page(path: Path) -> str:
@@ -41,6 +44,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= LONGEST_README
+
+
+def test_the_repository_is_light() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout of git")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(listed.stdout.splitlines()) < MOST_FILES
 
 
 def _hooks() -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Run folders of version 0.1.0 keep loading, and answer as version 0.1.0 did.
 
-``tests/data/runs_of_version_0.1.0`` was written by that version: a run of TF-IDF and one of SCCL on a tiny random
+``tests/data/runs_of_version_0.1.0.zip`` was written by that version: a run of TF-IDF and one of SCCL on a tiny random
 encoder (whose pretrained weights are not kept), each renamed, merged, moved and split in the explorer. Beside them are
 its answers: ``NAME-fitted.csv`` is what ``coterie predict`` wrote before the edits, ``NAME-edited.csv`` after them,
 and ``NAME-least.csv`` with ``--min-confidence 0.5``.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +22,34 @@ import coterie
 from coterie.app.session import ExplorerSession
 from coterie.runs.edits.log import EDITS_FILE
 
-STORED = Path(__file__).parents[1] / "data" / "runs_of_version_0.1.0"
+ARCHIVE = Path(__file__).parents[1] / "data" / "runs_of_version_0.1.0.zip"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked archive, which tests leave as it is."""
+    unpacked = tmp_path_factory.mktemp("stored")
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(unpacked)
+    return unpacked
 
 
 @pytest.fixture(params=["tfidf", "sccl"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def folder(request: pytest.FixtureRequest, stored: Path, tmp_path: Path) -> Path:
     """A copy of a run, which tests may change."""
-    shutil.copytree(STORED / request.param, tmp_path / request.param)
+    shutil.copytree(stored / request.param, tmp_path / request.param)
     return tmp_path / request.param
 
 
-def _recorded(folder: Path, what: str) -> Any:
-    return json.loads((STORED / f"{folder.name}-{what}.json").read_text(encoding="utf-8"))
+def _recorded(stored: Path, folder: Path, what: str) -> Any:
+    return json.loads((stored / f"{folder.name}-{what}.json").read_text(encoding="utf-8"))
 
 
-def test_it_opens_with_the_edits(folder: Path) -> None:
-    run, state = coterie.Run.open(folder, device="cpu"), _recorded(folder, "state")
+def test_it_opens_with_the_edits(stored: Path, folder: Path) -> None:
+    run, state = coterie.Run.open(folder, device="cpu"), _recorded(stored, folder, "state")
     assert run.labels.tolist() == state["labels"]
     assert {str(k): name for k, name in run.names.items()} == state["names"]
-    np.testing.assert_allclose(run.confidence, _recorded(folder, "confidence"), atol=1e-9)
+    np.testing.assert_allclose(run.confidence, _recorded(stored, folder, "confidence"), atol=1e-9)
     assert sorted(card.name for card in run.clusters) == sorted(
         each["name"] for each in state["clusters"] if each["size"]
     )
@@ -48,21 +58,23 @@ def test_it_opens_with_the_edits(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("what", "options"), [("edited", ()), ("least", ("--min-confidence", 0.5))])
-def test_it_predicts_the_same(folder: Path, tmp_path: Path, what: str, options: tuple[object, ...]) -> None:
+def test_it_predicts_the_same(
+    stored: Path, folder: Path, tmp_path: Path, what: str, options: tuple[object, ...]
+) -> None:
     output = tmp_path / "new.csv"
-    done("predict", folder, STORED / "new.csv", "--id-column", "key", "-o", output, "--device", "cpu", *options)
-    assert read_rows(output) == read_rows(STORED / f"{folder.name}-{what}.csv")
+    done("predict", folder, stored / "new.csv", "--id-column", "key", "-o", output, "--device", "cpu", *options)
+    assert read_rows(output) == read_rows(stored / f"{folder.name}-{what}.csv")
 
 
-def test_it_predicts_as_before_without_the_edits(folder: Path, tmp_path: Path) -> None:
+def test_it_predicts_as_before_without_the_edits(stored: Path, folder: Path, tmp_path: Path) -> None:
     (folder / EDITS_FILE).unlink()
     output = tmp_path / "new.csv"
-    done("predict", folder, STORED / "new.csv", "--id-column", "key", "-o", output, "--device", "cpu")
-    assert read_rows(output) == read_rows(STORED / f"{folder.name}-fitted.csv")
+    done("predict", folder, stored / "new.csv", "--id-column", "key", "-o", output, "--device", "cpu")
+    assert read_rows(output) == read_rows(stored / f"{folder.name}-fitted.csv")
 
 
-def test_the_explorer_shows_the_same(folder: Path) -> None:
-    session, state = ExplorerSession(folder, device="cpu"), _recorded(folder, "state")
+def test_the_explorer_shows_the_same(stored: Path, folder: Path) -> None:
+    session, state = ExplorerSession(folder, device="cpu"), _recorded(stored, folder, "state")
     assert session.state.labels.tolist() == state["labels"]
     assert session.state.moved.tolist() == state["moved"]
     assert session.clusters()["clusters"] == state["clusters"]
@@ -80,6 +92,6 @@ def test_its_report_can_be_made_again(folder: Path) -> None:
         assert run.training_verdict is None
 
 
-def test_it_is_evaluated_the_same(folder: Path) -> None:
-    found = json.loads(done("evaluate", folder, "--labels", STORED / "texts.csv", "--json").out)
-    assert found == pytest.approx(_recorded(folder, "evaluate"))
+def test_it_is_evaluated_the_same(stored: Path, folder: Path) -> None:
+    found = json.loads(done("evaluate", folder, "--labels", stored / "texts.csv", "--json").out)
+    assert found == pytest.approx(_recorded(stored, folder, "evaluate"))
