@@ -23,13 +23,13 @@ def test_a_run_without_texts_is_refused(tmp_path: Path) -> None:
     assert "holds no texts" in refusal("explore", tmp_path, "--no-browser")
 
 
-def test_a_port_in_use_is_told(run_folder: Path) -> None:
+def test_a_port_in_use_is_named(run_folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         message = refusal("explore", run_folder, "--no-browser", "--port", port)
-    assert f"127.0.0.1:{port} cannot be listened on" in message and "--port 0" in message
+    assert f"cannot listen on 127.0.0.1:{port}" in message and "--port 0" in message
 
 
 def test_it_serves_until_it_is_interrupted(run_folder: Path) -> None:
