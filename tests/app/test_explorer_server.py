@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -262,3 +264,16 @@ def test_the_stored_verdict_on_the_training_is_shown(run: Path) -> None:
     del about["training_verdict"]
     (run / "run.json").write_text(json.dumps(about), encoding="utf-8")
     assert ExplorerSession(run, device="cpu").overview()["verdict"] is None
+
+
+def test_opening_a_run_imports_nothing_heavy(run_folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; import coterie.app.server\n"
+        "from coterie.app.session import ExplorerSession, TextFilter\n"
+        f"session = ExplorerSession(Path({str(run_folder)!r}), device='cpu')\n"
+        "session.overview(); session.texts(TextFilter(query='parcel'))\n"
+        "heavy = {'torch', 'sklearn', 'scipy.optimize', 'transformers', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
