@@ -13,6 +13,7 @@ from coterie.clustering.kmeans import unit_rows
 from coterie.describe.geometry import as_dense
 from coterie.errors import InputError
 from coterie.runs.edits.replay import EditedClusters, apply_to_new
+from coterie.runs.prediction import assign_with_edits
 
 # Texts per request; more are a job for ``coterie predict``.
 MAX_TEXTS = 100
@@ -40,12 +41,10 @@ def assign_texts(session: ExplorerSession, texts: Sequence[str]) -> list[dict[st
 
 def _assign(session: ExplorerSession, state: EditedClusters, texts: list[str]) -> list[dict[str, Any]]:
     model, edits = session.model, state.applied
-    answer = model.assign(texts)
+    found = assign_with_edits(model, session.calibration, edits, texts)
+    labels, fitted = found.labels, found.fitted_labels
     probabilities = model.predict_proba(texts)
-    calibration = session.calibration
-    confidence = answer.confidence if calibration is None else calibration.confidence(answer.labels, answer.confidence)
-    labels, moved = apply_to_new(edits, texts, answer.labels, model.transform)
-    second = _second_best(probabilities, answer.labels)
+    second = _second_best(probabilities, fitted)
     merges = [edit for edit in edits if edit.kind == "merge"]
     runner_ups, _ = apply_to_new(merges, texts, second, model.transform)
     examples = _similar_texts(session, texts)
@@ -54,11 +53,11 @@ def _assign(session: ExplorerSession, state: EditedClusters, texts: list[str]) -
             "text": text,
             "cluster": int(labels[i]),
             "name": state.names.get(int(labels[i]), "no cluster"),
-            "confidence": 1.0 if moved[i] else round(float(confidence[i]), 3),
-            "by_hand": bool(moved[i]),
+            "confidence": round(float(found.confidence[i]), 3),
+            "by_hand": bool(found.moved[i]),
             "runner_up": state.names.get(int(runner_ups[i])) if runner_ups[i] != labels[i] else None,
             "examples": examples[i],
-            "words": _word_importance(model, text, int(answer.labels[i]), float(probabilities[i, answer.labels[i]])),
+            "words": _word_importance(model, text, int(fitted[i]), float(probabilities[i, fitted[i]])),
             "rest": " ".join(text.split()[MAX_WORDS:]),
         }
         for i, text in enumerate(texts)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.files import atomic_file
@@ -24,6 +25,7 @@ from coterie.text.reading import column_names, iter_corpus, read_corpus
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
+    from coterie.runs.edits.kinds import Edit
     from coterie.runs.edits.replay import EditedClusters
     from coterie.runs.saved_run import SavedRun
 
@@ -76,12 +78,44 @@ class PredictionCounts:
 
 
 @dataclass(frozen=True)
-class Predictor:
-    """Assigns new texts to the clusters of ``source``. A text gets the same cluster alone, in a batch, in any order.
+class RunPrediction(Prediction):
+    """Clusters of new texts with the edits of a run applied, and calibrated confidence.
 
-    This is the one place where a run decides where a new text goes: its model finds the nearest cluster as it was
-    fitted, the calibration makes a confidence of the margin, and the edits are applied in their order.
+    Attributes
+    ----------
+    fitted_labels:
+        The clusters before the edits.
+    moved:
+        Whether a person moved the very text.
     """
+
+    fitted_labels: NDArray[np.int64]
+    moved: NDArray[np.bool_]
+
+
+def assign_with_edits(
+    model: ClusteringMethod, calibration: Calibration | None, edits: Sequence[Edit], texts: Any
+) -> RunPrediction:
+    """Assign new texts. This is the one place where a run decides where a new text goes.
+
+    The model finds the nearest cluster as it was fitted, the calibration turns its margin into a confidence, and the
+    edits are applied in their order.
+    """
+    corpus = as_corpus(texts, allow_empty=True)
+    found = model.assign(corpus)
+    labels, confidence = found.labels, found.confidence
+    moved = np.zeros(len(labels), dtype=bool)
+    if calibration is not None:
+        confidence = calibration.confidence(labels, confidence)
+    if edits:
+        labels, moved = apply_to_new(edits, corpus.texts, labels, model.transform)
+        confidence = np.where(moved, 1.0, confidence)
+    return RunPrediction(labels, confidence, found.n_truncated, found.labels, moved)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Assigns new texts to the clusters of ``source``. A text gets the same cluster alone, in a batch, in any order."""
 
     source: SavedRun | BareModel
 
@@ -90,18 +124,10 @@ class Predictor:
         """The clusters as they are now; ``None`` without a run."""
         return self.source.state_for_new_texts
 
-    def assign(self, texts: Any) -> Prediction:
-        """Return cluster and confidence of each text; 1 where a person put the very text."""
-        model, calibration = self.source.model, self.source.calibration
-        corpus = as_corpus(texts, allow_empty=True)
-        found = model.assign(corpus)
-        labels, confidence = found.labels, found.confidence
-        if calibration is not None:
-            confidence = calibration.confidence(labels, confidence)
-        if self.state is not None and self.state.applied:
-            labels, placed = apply_to_new(self.state.applied, corpus.texts, labels, model.transform)
-            confidence = np.where(placed, 1.0, confidence)
-        return Prediction(labels, confidence, found.n_truncated)
+    def assign(self, texts: Any) -> RunPrediction:
+        """Return cluster and confidence of each text; 1 where a person moved the very text."""
+        edits = () if self.state is None else self.state.applied
+        return assign_with_edits(self.source.model, self.source.calibration, edits, texts)
 
     def predict(self, corpora: Iterable[Corpus], *, min_confidence: float = 0.0, with_texts: bool = True) -> Table:
         """Return the columns that ``coterie predict`` writes."""
