@@ -13,7 +13,6 @@ from coterie.clustering.kmeans import unit_rows
 from coterie.describe.geometry import as_dense
 from coterie.errors import InputError
 from coterie.runs.edits.replay import EditedClusters, apply_to_new
-from coterie.runs.prediction import assign_with_edits
 
 # Texts per request; more are a job for ``coterie predict``.
 MAX_TEXTS = 100
@@ -40,6 +39,8 @@ def assign_texts(session: ExplorerSession, texts: Sequence[str]) -> list[dict[st
 
 
 def _assign(session: ExplorerSession, state: EditedClusters, texts: list[str]) -> list[dict[str, Any]]:
+    from coterie.runs.prediction import assign_with_edits  # imports torch: only when a text is assigned
+
     model, edits = session.model, state.applied
     found = assign_with_edits(model, session.calibration, edits, texts)
     labels, fitted = found.labels, found.fitted_labels
