@@ -11,8 +11,8 @@ from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError, SettingError
 
 LINKAGES = ("ward", "average")
-# Most rows. 25,000 rows are 2.5 GB of distances, and two to three times that while the tree is built: about what a
-# laptop has.
+# Most rows. The distances of 25,000 rows take 2.5 GB, and two to three times that while the tree is built: about the
+# memory of a laptop.
 LARGEST = 25_000
 
 
@@ -24,11 +24,12 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
     features:
         Dense or sparse, one row per text.
     n_clusters:
-        Where the tree is cut.
+        The number of clusters: the tree is cut there.
     linkage:
         ``"ward"`` or ``"average"``.
     counts:
-        How often each row occurs. Rows are repeated: copies at distance zero merge first and then have their weight.
+        Occurrences of each row. Rows are repeated: copies at distance zero merge first, and the merged row then has
+        their weight.
     """
     from scipy.cluster.hierarchy import linkage as build_tree
     from scipy.sparse import issparse
@@ -51,7 +52,7 @@ def linkage_labels(features: Any, n_clusters: int, linkage: str, counts: NDArray
 
 
 def check_size(who: str, n_rows: int) -> None:
-    """Raise for more rows than linkage can hold the pairwise distances of, before any is computed."""
+    """Raise if there are too many rows to hold all pairwise distances; ``who`` begins the message."""
     if n_rows > LARGEST:
         raise InputError(
             f"{who} holds all pairwise distances and is limited to {LARGEST:,} texts; received {n_rows:,}. "
@@ -60,7 +61,7 @@ def check_size(who: str, n_rows: int) -> None:
 
 
 def cut(tree: NDArray[np.float64], n_rows: int, n_clusters: int) -> NDArray[np.int64]:
-    """Cut a tree into exactly ``n_clusters``, also where heights tie, after ``n_rows - n_clusters`` merges."""
+    """Cut a tree after ``n_rows - n_clusters`` merges, which gives exactly ``n_clusters`` even if heights are equal."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Rows converted to float64 at a time.
+# Rows converted to float64 at a time, which bounds the memory of the copy.
 DISTANCE_BLOCK = 2_048
-# Most rows compared with the centres at a time.
+# Most rows compared with the centres at a time, if there are few centres.
 TABLE_ROWS = 8_192
 # Most cells of a table of rows and centres at a time: 128 MiB in float64.
 TABLE_CELLS = 2**24
 
 
 def student_t_from_distances(squared_distances: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """Turn squared distances to the K centres into probabilities (SCCL Eq. 3, DEC Eq. 1), row by row.
+    """Return assignment probabilities from squared distances to the K centres (SCCL Eq. 3, DEC Eq. 1).
 
     ``q_k`` is proportional to ``(1 + d_k^2 / alpha) ** (-(alpha + 1) / 2)``.
     """
-    # A softmax of logarithms, in one table: the power itself overflows for distant texts.
+    # A softmax of logarithms, in one array: the power itself overflows for distant texts.
     table = np.asarray(squared_distances / alpha)
     np.log1p(table, out=table)
     table *= -(alpha + 1) / 2
@@ -50,7 +50,7 @@ def student_t(embeddings: Tensor, centers: Tensor, alpha: float = 1.0) -> Tensor
 def target_distribution(q: Tensor, weights: Tensor | None = None) -> Tensor:
     """Return the sharpened, frequency-corrected target of ``q`` (SCCL Eq. 4): q^2 / f, each row with sum one.
 
-    ``f_k`` is the soft frequency of cluster k; ``weights`` says how often each text occurs in the corpus.
+    ``f_k`` is the soft frequency of cluster k; ``weights`` has the number of occurrences of each text in the corpus.
     """
     frequency = q.sum(0) if weights is None else (q * weights.to(q.dtype).unsqueeze(1)).sum(0)
     # A cluster without any mass has a zero column, which stays zero.
@@ -84,7 +84,7 @@ def squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDAr
 
 
 def exact_squared_distances(features: Any, centers: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Return the same one row after the other: to the last bit, a row's result depends on that row alone."""
+    """Return squared distances, each row computed on its own: no bit of a row depends on the other rows."""
     from scipy import sparse
 
     dense = np.asarray(features.todense()) if sparse.issparse(features) else features
@@ -99,7 +99,7 @@ def near_ties(distances: NDArray[np.float64], tolerance: float = 1e-4) -> NDArra
     rows = np.arange(len(distances))
     nearest = distances.argmin(axis=1)
     first = distances[rows, nearest]
-    # The minimum without the nearest is the second; sorting or copying the table would take several times as long.
+    # The minimum without the nearest one is the second; sorting or copying the array would be several times slower.
     distances[rows, nearest] = np.inf
     second = distances.min(axis=1)
     distances[rows, nearest] = first
@@ -115,10 +115,10 @@ def within_noise(
     another, in squared distances, by at most ``2 |e|`` times the gap between the two.
     """
     nearest = distances.argmin(axis=1)
-    lead = distances - distances[np.arange(len(distances)), nearest, None]
+    margin = distances - distances[np.arange(len(distances)), nearest, None]
     reach = 2 * noise * np.linalg.norm(features, axis=1, keepdims=True) * gaps[nearest]
-    lead[np.arange(len(distances)), nearest] = np.inf
-    return np.flatnonzero((lead <= reach).any(axis=1))
+    margin[np.arange(len(distances)), nearest] = np.inf
+    return np.flatnonzero((margin <= reach).any(axis=1))
 
 
 def order_by_size(labels: NDArray[np.int64], n_clusters: int, weights: NDArray[Any]) -> NDArray[np.int64]:

@@ -1,8 +1,8 @@
 """The contingency table of classes and clusters, from which every external measure is computed.
 
 Accuracy, NMI, ARI and purity are all computed from it, so that the score of all rows and the score of a bootstrap
-sample (:mod:`coterie.metrics.external.significance`) mean the same. Only non-empty cells are kept: with 152 classes and
-as many clusters those are a few percent.
+sample (:mod:`coterie.metrics.external.significance`) have the same definition. Only non-empty cells are stored: with
+152 classes and 152 clusters, these are a few percent.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ UNASSIGNED = -1
 class Contingency:
     """A table of classes and clusters. The measures take the counts of its cells (:meth:`counts`).
 
-    Clusters are numbered from 0; the last number stands for the rows in no cluster where there are such rows, which
-    are one cluster in NMI and ARI, and wrong in accuracy and purity.
+    Clusters are numbered from 0. If there are rows in no cluster, they have the last number: they count as one cluster
+    in NMI and ARI, and as wrong in accuracy and purity.
     """
 
     cell_of_row: NDArray[np.intp]
@@ -33,7 +33,7 @@ class Contingency:
     cluster_of_cell: NDArray[np.intp]
     n_classes: int
     n_clusters: int
-    """Clusters without that of the rows in no cluster."""
+    """Number of clusters, not counting the rows in no cluster as one."""
 
     @classmethod
     def of(cls, true: NDArray[np.int64], pred: NDArray[np.int64]) -> Contingency:
@@ -42,7 +42,7 @@ class Contingency:
         clusters, columns = np.unique(pred, return_inverse=True)
         n_clusters = len(clusters)
         if n_clusters and clusters[0] == UNASSIGNED:
-            # np.unique sorts it first, and last is where it does not disturb the numbers of the others.
+            # np.unique sorts it first; as the last one it does not change the numbers of the others.
             n_clusters -= 1
             columns = np.where(columns == 0, n_clusters, columns - 1)
         cells, cell_of_row = np.unique(rows * (n_clusters + 1) + columns, return_inverse=True)
@@ -85,7 +85,7 @@ class Contingency:
         if of_classes == of_clusters == 0.0:
             return 1.0  # one class, one cluster
         mean = (of_classes + of_clusters) / 2 if average == "arithmetic" else np.sqrt(of_classes * of_clusters)
-        # No information is 0 by any mean; rounding leaves a trace of it, and may leave [0, 1] by a hair.
+        # Without mutual information NMI is 0 for either mean. Rounding can make the result slightly larger than 1.
         return 0.0 if information <= 1e-12 else float(min(1.0, information / mean))
 
     def ari(self, counts: Counts) -> float:

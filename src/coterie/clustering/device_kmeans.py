@@ -1,8 +1,7 @@
 """k-means on the torch device of the vectors: Lloyd's iterations of all restarts at once.
 
-The steps are scikit-learn's (greedy k-means++, its tolerance, its treatment of empty clusters). The same seed on the
-same device gives the same bits: no sum is computed in an order that the hardware decides, and random numbers come from
-the CPU.
+The algorithm is scikit-learn's (greedy k-means++, its tolerance, its treatment of empty clusters). The same seed on the
+same device gives the same bits: every sum has a fixed order, and random numbers come from the CPU.
 """
 
 from __future__ import annotations
@@ -22,17 +21,19 @@ from coterie.clustering.device_seeding import CHUNK, DeviceRows, initial_centers
 from coterie.clustering.partition import Partition
 from coterie.errors import SettingError
 
-# Entries of a step (rows times centres) below which the step takes less time than the host's check whether restarts
-# have ended, for which it waits for the device.
+# Entries of a step (rows times centres) below which the step is faster than the check whether restarts have ended, for
+# which the host waits for the device.
 SMALL_STEP = 2**24
-# Small steps between two such checks; a restart that has ended meanwhile does not change.
+# Small steps between two of these checks; a restart that has ended in between does not change.
 STEPS_BETWEEN_CHECKS = 4
 # Movement of the centres at which a restart ends, as a share of the mean variance: scikit-learn's default.
 TOLERANCE = 1e-4
 
-# States of a restart; one with an empty cluster waits for the host.
+# State of a restart that takes steps.
 RUNNING = 0
+# State of a restart with an empty cluster, which waits for the host.
 WAITING = 1
+# State of a restart that has converged or taken all its steps.
 ENDED = 2
 
 
@@ -73,14 +74,14 @@ def device_kmeans(
         else:
             starts = (torch.as_tensor(init, dtype=torch.float32, device=features.device) - rows.mean).unsqueeze(0)
         best: tuple[float, Tensor, Tensor] | None = None
-        # Few rows at a time make slow products, so many restarts of many centres go in several batches.
+        # Products of few rows are slow, so many restarts of many centres are split into several batches.
         for batch in split_restarts(starts, 4 * CHUNK * n_clusters):
             centers = _lloyd(rows, batch, threshold, max_iter)
             labels, _, _ = _sweep(rows, centers)
-            spreads = torch.stack([_inertia(rows, own, labels[:, r]) for r, own in enumerate(centers)]).tolist()
-            winner = int(np.argmin(spreads))
-            if best is None or spreads[winner] < best[0]:
-                best = spreads[winner], labels[: rows.count, winner].contiguous(), centers[winner] + rows.mean
+            inertias = torch.stack([_inertia(rows, own, labels[:, r]) for r, own in enumerate(centers)]).tolist()
+            winner = int(np.argmin(inertias))
+            if best is None or inertias[winner] < best[0]:
+                best = inertias[winner], labels[: rows.count, winner].contiguous(), centers[winner] + rows.mean
     assert best is not None
     inertia, winning, final = best
     return Partition(winning.cpu().numpy(), final.cpu().numpy(), float(inertia))
@@ -89,13 +90,13 @@ def device_kmeans(
 @contextmanager
 def _full_precision() -> Iterator[None]:
     """Compute products in float32 and not in TF32, whatever the caller's setting."""
-    finer: Any = torch.backends.cuda.matmul
+    settings: Any = torch.backends.cuda.matmul
     try:
         before, exact = torch.get_float32_matmul_precision(), "highest"
         change: Callable[[str], None] = torch.set_float32_matmul_precision
-    except RuntimeError:  # the caller used the finer switch, and torch wants no other beside it
-        before, exact = finer.fp32_precision, "ieee"
-        change = partial(setattr, finer, "fp32_precision")
+    except RuntimeError:  # the caller used the newer setting, and torch does not allow both
+        before, exact = settings.fp32_precision, "ieee"
+        change = partial(setattr, settings, "fp32_precision")
     if before == exact:
         yield
         return
@@ -111,7 +112,7 @@ def _full_precision() -> Iterator[None]:
 
 @dataclass
 class _Runs:
-    """Running restarts: centres (restarts x clusters x features), labels (rows x restarts), steps taken, state."""
+    """Running restarts: centres (restarts x clusters x features), labels (rows x restarts), steps vectors, state."""
 
     centers: Tensor
     labels: Tensor
@@ -161,21 +162,21 @@ def _lloyd(rows: DeviceRows, starts: Tensor, threshold: float, max_iter: int) ->
 
 
 def _step(rows: DeviceRows, runs: _Runs) -> None:
-    """Take one step of every running restart; one with an empty cluster waits for the host, unchanged."""
+    """Take one step of every running restart; a restart with an empty cluster is unchanged and waits for the host."""
     labels, sums, masses = _sweep(rows, runs.centers)
-    lacking = (masses == 0).any(1)
+    has_empty = (masses == 0).any(1)
     running = runs.state == RUNNING
-    runs.state = torch.where(running & lacking, WAITING, runs.state)
-    runs.advance(running & ~lacking, sums / masses.unsqueeze(2), labels[: rows.count])
+    runs.state = torch.where(running & has_empty, WAITING, runs.state)
+    runs.advance(running & ~has_empty, sums / masses.unsqueeze(2), labels[: rows.count])
 
 
 def _relocate(rows: DeviceRows, runs: _Runs, places: list[int]) -> None:
-    """Take the step of restarts with empty clusters, which get the rows farthest from their centres."""
+    """Take the step of restarts with empty clusters; these clusters get the rows farthest from their centres."""
     part = runs.only(places)
     labels, sums, masses = _sweep(rows, part.centers)
     for r in range(len(places)):
         _refill(rows, part.centers[r], labels[:, r], sums[r], masses[r])
-    # A cluster that is still empty lies on the heaviest one, rather than at the origin.
+    # A cluster that is still empty gets the centre of the heaviest one, rather than the origin.
     heaviest = masses.argmax(1, keepdim=True)
     means = sums / masses.clamp_min(torch.finfo(torch.float32).tiny).unsqueeze(2)
     fallback = means.gather(1, heaviest.unsqueeze(2).expand(-1, -1, means.shape[2]))
@@ -187,18 +188,18 @@ def _relocate(rows: DeviceRows, runs: _Runs, places: list[int]) -> None:
 
 
 def _refill(rows: DeviceRows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor) -> None:
-    """Move the farthest rows out of the sums of their clusters, each into an empty one."""
+    """Move the farthest rows from the sums of their clusters to those of empty clusters, one row each."""
     empty = (masses == 0).nonzero().squeeze(1)
-    gaps, far = torch.where(rows.weights > 0, _gaps(rows, centers, labels), 0).topk(len(empty))
-    if gaps[0] == 0:  # fewer distinct rows than clusters
+    distances, far = torch.where(rows.weights > 0, _squared_distances(rows, centers, labels), 0).topk(len(empty))
+    if distances[0] == 0:  # fewer distinct rows than clusters
         return
-    moved = rows.weights[far]
-    taken = rows.vectors[far] * moved.unsqueeze(1)
-    givers = torch.nn.functional.one_hot(labels[far], len(masses)).T.float()
-    sums -= givers @ taken
-    masses -= givers @ moved
-    sums[empty] = taken
-    masses[empty] = moved
+    mass = rows.weights[far]
+    vectors = rows.vectors[far] * mass.unsqueeze(1)
+    donors = torch.nn.functional.one_hot(labels[far], len(masses)).T.float()
+    sums -= donors @ vectors
+    masses -= donors @ mass
+    sums[empty] = vectors
+    masses[empty] = mass
 
 
 # --- Rows and centres ---
@@ -211,24 +212,24 @@ def _sweep(rows: DeviceRows, centers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     squares = flat.square().sum(1)
     labels = torch.empty(len(rows.vectors), restarts, dtype=torch.int64, device=centers.device)
     sums, masses = torch.zeros_like(flat), torch.zeros_like(squares)
-    scratch: Tensor | None = None
+    buffer: Tensor | None = None
     for block in rows.blocks(len(flat)):
         vectors, nearest = rows.vectors[block], labels[block]
-        scratch = flat.new_empty(len(vectors), len(flat)) if scratch is None else scratch[: len(vectors)]
+        buffer = flat.new_empty(len(vectors), len(flat)) if buffer is None else buffer[: len(vectors)]
         # The square of the row itself is left out: it is the same for all centres.
-        torch.addmm(squares, vectors, flat.T, alpha=-2, out=scratch)
-        torch.argmin(scratch.view(-1, restarts, n_clusters), 2, out=nearest)
+        torch.addmm(squares, vectors, flat.T, alpha=-2, out=buffer)
+        torch.argmin(buffer.view(-1, restarts, n_clusters), 2, out=nearest)
         share = rows.weights[block].view(-1, 1, 1).expand(-1, restarts, 1)
-        scratch.zero_().view(-1, restarts, n_clusters).scatter_(2, nearest.unsqueeze(2), share)
-        # Many short products instead of a long one: they fill the device, and short sums are more accurate.
-        members = scratch.view(-1, CHUNK, len(flat))
+        buffer.zero_().view(-1, restarts, n_clusters).scatter_(2, nearest.unsqueeze(2), share)
+        # Many short products instead of a long one use the whole device, and short sums are more accurate.
+        members = buffer.view(-1, CHUNK, len(flat))
         sums += torch.bmm(members.transpose(1, 2), vectors.view(-1, CHUNK, dimension)).sum(0)
         masses += members.sum((0, 1))
     return labels, sums.view_as(centers), masses.view(restarts, n_clusters)
 
 
-def _gaps(rows: DeviceRows, centers: Tensor, labels: Tensor) -> Tensor:
-    """Return the squared distance of each row to its centre, from the difference: exact where both are close."""
+def _squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor) -> Tensor:
+    """Return the squared distance of each row to its centre, from the difference, which is exact for close points."""
     parts = []
     for block in rows.blocks(centers.shape[1]):
         difference = rows.vectors[block] - centers[labels[block]]
@@ -237,4 +238,4 @@ def _gaps(rows: DeviceRows, centers: Tensor, labels: Tensor) -> Tensor:
 
 
 def _inertia(rows: DeviceRows, centers: Tensor, labels: Tensor) -> Tensor:
-    return (_gaps(rows, centers, labels) * rows.weights).sum(dtype=torch.float64)
+    return (_squared_distances(rows, centers, labels) * rows.weights).sum(dtype=torch.float64)

@@ -16,17 +16,17 @@ from coterie.errors import InputError
 
 # Rows times centres (of all restarts) that are compared at a time: 256 MiB in float32.
 ENTRIES = 2**26
-# Rows that are summed in one product; longer sums are sums of these, which is faster and more accurate. Rows are padded
-# to whole chunks.
+# Rows that are summed in one product. Longer sums add these sums, which is faster and more accurate. Rows are padded to
+# whole chunks.
 CHUNK = 1024
-# Sum of the whole numbers that rows are sampled by: whole numbers have the same sum in any order, and this one is exact
+# Sum of the integer weights by which rows are sampled: integers have the same sum in any order, and this sum is exact
 # in float64.
 WHOLE = 2.0**52
 
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """Vectors minus their mean, which loses fewest digits, padded to whole chunks by rows of weight 0."""
+    """Vectors minus their mean, for accuracy, padded to whole chunks with rows of weight 0."""
 
     vectors: Tensor
     squares: Tensor
@@ -54,7 +54,7 @@ class DeviceRows:
         return variance
 
     def blocks(self, width: int) -> Iterator[slice]:
-        """Yield blocks of whole chunks, each with about ``ENTRIES`` numbers if a row has ``width``."""
+        """Yield blocks of whole chunks, each with about ``ENTRIES`` numbers for rows of ``width`` numbers."""
         size = max(1, ENTRIES // (width * CHUNK)) * CHUNK
         for begin in range(0, len(self.vectors), size):
             yield slice(begin, min(begin + size, len(self.vectors)))
@@ -75,7 +75,7 @@ def initial_centers(rows: DeviceRows, n_clusters: int, n_init: int, seed: int) -
 
 
 def kmeans_plus_plus(rows: DeviceRows, draws: Tensor) -> Tensor:
-    """Select centres by greedy k-means++, as scikit-learn does: of a few sampled rows, the one of least inertia.
+    """Select centres by greedy k-means++, as scikit-learn does: the row of least inertia among a few sampled rows.
 
     ``draws`` are uniform random numbers, of shape restarts x centres x trials.
     """
@@ -98,7 +98,7 @@ def kmeans_plus_plus(rows: DeviceRows, draws: Tensor) -> Tensor:
 def sample_rows(masses: Tensor, draws: Tensor) -> Tensor:
     """Sample rows in proportion to their mass (restarts x rows), one per uniform number (restarts x trials).
 
-    First a chunk by its sum, then a row in it: one running sum over a million rows would be slow.
+    It samples first a chunk by its sum, then a row in it: one cumulative sum over a million rows would be slow.
     """
     chunks = masses.reshape(len(masses), -1, CHUNK)
     sums = chunks.sum(2, dtype=torch.float64)
@@ -114,7 +114,7 @@ def sample_rows(masses: Tensor, draws: Tensor) -> Tensor:
 
 
 def _first_above(sums: Tensor, targets: Tensor) -> Tensor:
-    """Return where running ``sums`` first exceed ``targets``, or else the last position with a mass, or 0."""
+    """Return the first position where cumulative ``sums`` exceed ``targets``, else the last one with a mass, else 0."""
     last = torch.searchsorted(sums, sums[..., -1:].contiguous())
     return torch.minimum(torch.searchsorted(sums, targets.contiguous(), right=True), last)
 

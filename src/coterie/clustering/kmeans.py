@@ -26,7 +26,7 @@ def kmeans(
     ----------
     features:
         An array, a sparse matrix or a torch tensor, one row per text. A tensor on a GPU is clustered there, by the same
-        steps (:mod:`coterie.clustering.device_kmeans`).
+        algorithm (:mod:`coterie.clustering.device_kmeans`).
     n_clusters:
         How many clusters.
     weights:
@@ -40,7 +40,7 @@ def kmeans(
     max_iter:
         Most steps of a restart.
     """
-    on_gpu = getattr(features, "is_cuda", None)  # None for anything but a tensor; torch itself is not needed here
+    on_gpu = getattr(features, "is_cuda", None)  # None unless it is a tensor; this needs no import of torch
     if on_gpu:
         from coterie.clustering.device_kmeans import device_kmeans
 
@@ -74,7 +74,7 @@ def spherical_kmeans(
 ) -> Partition:
     """Cluster rows by k-means on cosine similarity: rows and centres have unit length (Dhillon and Modha, 2001).
 
-    Of ``n_init`` restarts from k-means++ on the unit rows, the one with the largest total similarity is returned.
+    The best of ``n_init`` restarts from k-means++ on the unit rows is returned: that with the largest total similarity.
     """
     from sklearn.cluster import kmeans_plusplus
 
@@ -88,10 +88,10 @@ def spherical_kmeans(
         labels = np.full(rows.shape[0], -1)
         for _ in range(max_iter):
             similarity = np.asarray(rows @ centers.T)
-            moved = similarity.argmax(axis=1)
-            if np.array_equal(moved, labels):
+            updated = similarity.argmax(axis=1)
+            if np.array_equal(updated, labels):
                 break
-            labels = moved
+            labels = updated
             centers = _directions(rows, labels, mass, centers)
         similarity = np.asarray(rows @ centers.T)
         labels = similarity.argmax(axis=1)

@@ -1,4 +1,4 @@
-"""The nearest rows of each row, by cosine."""
+"""Search the nearest rows of each row by cosine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK_ROWS = 512
 
 
 def nearest_rows(units: Any, count: int, device: torch.device | str = "cpu") -> Iterator[Block]:
-    """Yield blocks of rows, the ``count`` nearest other rows of each, unordered, and their cosines.
+    """Yield blocks: some rows, the ``count`` nearest other rows of each in any order, and their cosines.
 
     ``units`` are rows of length one, dense or sparse. With a CUDA device the search runs there.
     """

@@ -1,4 +1,4 @@
-"""Entropic optimal transport from texts to clusters, with given cluster sizes or with sizes that are found.
+"""Entropic optimal transport from texts to clusters, with given or estimated cluster sizes.
 
 A plan is the mass that goes from each text to each cluster; its rows sum to the masses of the texts, its columns to the
 sizes of the clusters. Everything is computed from logarithms: with costs of ``-log P`` and a small epsilon the kernel
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Smallest part of a Newton step that is tried: below it only rounding errors are left.
+# Smallest fraction of a Newton step that is tried: below it, only rounding errors remain.
 SHORTEST_STEP = 2.0**-20
 # The range of the costs divided by the first epsilon: with such an epsilon the solution is close to the initial guess.
 FIRST_RANGE = 10.0
-# Tolerance of the columns, as a share of an equal column, before the last epsilon: those solutions are only initial
+# Tolerance of the column sums before the last epsilon, as a share of ``1 / K``: these solutions are only initial
 # guesses for the next one.
 ROUGH_TOLERANCE = 1e-2
-# Factor between one epsilon and the next.
+# Factor between one epsilon and the next: small enough that each solution is a good initial guess for the next one.
 EPSILON_FACTOR = 4
 
 
@@ -33,7 +33,7 @@ class Transport:
     plan:
         ``N x K``, the mass from each row to each column, with the device and precision of the cost.
     sizes:
-        ``K``, the size of each column: what the columns of the plan should sum to (float64, on the CPU).
+        ``K``, the required sum of each column of the plan (float64, on the CPU).
     error:
         Largest difference between the sizes and the sums of the columns.
     iterations:
@@ -74,10 +74,10 @@ def sinkhorn(
     """
     import torch
 
-    rows, sizes = _shares(rows).to(cost), _shares(sizes)
+    rows, sizes = _normalise(rows).to(cost), _normalise(sizes)
     potential = torch.zeros(cost.shape[1], dtype=torch.float64)
     for iteration in range(max_iterations + 1):
-        choice, columns = _choices(cost, rows, potential, epsilon)
+        choice, columns = _plan_shares(cost, rows, potential, epsilon)
         error = float((columns - sizes).abs().max())
         if error <= tolerance or iteration == max_iterations:
             break
@@ -95,21 +95,22 @@ def self_adaptive_transport(
     max_iterations: int = 100,
     tolerance: float = 1e-6,
 ) -> Transport:
-    """Return the plan of least cost with the sizes ``b`` of the columns as unknowns (of RSTC).
+    """Return the plan of least cost with the sizes ``b`` of the columns as unknowns (RSTC's transport problem).
 
     ``size_penalty`` times ``sum_j -log b_j - log(1 - b_j)`` is added to the objective, and the sizes sum to one. A
-    large penalty makes them equal; a small one lets them follow the cost and only keeps each above zero.
+    large penalty makes the sizes equal. With a small one they depend on the cost, and the penalty only keeps them above
+    zero.
 
     With the multipliers f of the rows, g of the columns and h of the sum, the conditions are
 
     - ``plan_ij = exp((f_i + g_j - cost_ij) / epsilon)``,
     - ``size_penalty (1 / b_j - 1 / (1 - b_j)) = g_j - h``, a quadratic equation for ``b_j``,
 
-    and the margins. Adding a constant to g and h and subtracting it from f changes nothing, so h is 0 here, and f
-    follows from g, since rows must have their mass: each row of the plan is a softmax. What remains are K equations for
-    g, "columns of the plan = sizes". They are the gradient of a strictly concave function, solved by Newton's method
-    with shorter steps where a full step would increase the error. The authors' code takes Newton steps for h alone,
-    inside Sinkhorn's iteration; with small penalties and large clusters that iteration oscillates.
+    and the margins. Adding a constant to g and h and subtracting it from f changes nothing, so h is 0 here. The mass of
+    the rows determines f from g: each row of the plan is a softmax. K equations for g remain: the columns of the plan
+    must sum to the sizes. They are the gradient of a strictly concave function, solved by Newton's method with shorter
+    steps where a full step would increase the error. The authors' code takes Newton steps only for h, inside Sinkhorn's
+    iteration; with small penalties and large clusters that iteration oscillates.
 
     Parameters
     ----------
@@ -127,23 +128,23 @@ def self_adaptive_transport(
     """
     import torch
 
-    rows = _shares(rows).to(cost)
+    rows = _normalise(rows).to(cost)
     equal = 1 / cost.shape[1]
-    # In float64: with a large penalty all of g is large, and only differences matter.
+    # In float64: with a large penalty all entries of g are large, and only their differences matter.
     potential = torch.full((cost.shape[1],), size_penalty * (1 / equal - 1 / (1 - equal)), dtype=torch.float64)
     iterations = 0
     # With a small epsilon the equations are nearly step functions; the solution for a larger one is a good guess.
     widest = float(cost.max() - cost.min()) / FIRST_RANGE
-    for width in _falling(max(widest, epsilon), epsilon):
+    for width in _epsilon_schedule(max(widest, epsilon), epsilon):
         goal = tolerance if width == epsilon else max(tolerance, ROUGH_TOLERANCE * equal)
         potential, taken = _solve(cost, rows, potential, width, size_penalty, max_iterations - iterations, goal)
         iterations += taken
-    choice, columns = _choices(cost, rows, potential, epsilon)
+    choice, columns = _plan_shares(cost, rows, potential, epsilon)
     sizes = sizes_from(potential, size_penalty)
     return Transport(rows[:, None] * choice, sizes, float((sizes - columns).abs().max()), iterations)
 
 
-def _falling(first: float, last: float) -> list[float]:
+def _epsilon_schedule(first: float, last: float) -> list[float]:
     """Return epsilons from about ``first`` down to ``last``, each a quarter of the one before."""
     widths = [last]
     while widths[-1] < first:
@@ -160,10 +161,10 @@ def _solve(
     max_iterations: int,
     tolerance: float,
 ) -> tuple[Tensor, int]:
-    """Take Newton steps from ``potential`` until the columns have their sizes; return the end and the steps taken."""
+    """Take Newton steps until the columns sum to the sizes; return the last potential and the number of steps."""
     import torch
 
-    choice, columns = _choices(cost, rows, potential, epsilon)
+    choice, columns = _plan_shares(cost, rows, potential, epsilon)
     sizes = sizes_from(potential, size_penalty)
     for iteration in range(max_iterations):
         missing = sizes - columns
@@ -177,15 +178,15 @@ def _solve(
         step = torch.linalg.solve(slope, missing)
         part, now = 1.0, float(missing.norm())
         while True:
-            moved = potential + part * step
-            choice, columns = _choices(cost, rows, moved, epsilon)
-            sizes = sizes_from(moved, size_penalty)
+            candidate = potential + part * step
+            choice, columns = _plan_shares(cost, rows, candidate, epsilon)
+            sizes = sizes_from(candidate, size_penalty)
             if float((sizes - columns).norm()) < (1 - part / 4) * now:
                 break
             part /= 2
             if part < SHORTEST_STEP:
-                return potential, iteration + 1  # rounding is all that is left
-        potential = moved
+                return potential, iteration + 1  # only rounding errors remain
+        potential = candidate
     return potential, max_iterations
 
 
@@ -197,20 +198,20 @@ def sizes_from(potential: Tensor, size_penalty: float) -> Tensor:
 
 
 def _size_slope(sizes: Tensor, potential: Tensor, size_penalty: float) -> Tensor:
-    """Return how fast the sizes fall as the potential rises."""
+    """Return the negative derivative of the sizes with respect to the potential."""
     rest = sizes_from(-potential, size_penalty)  # 1 - b, to the last digit
     return 1 / (size_penalty * (1 / sizes.square() + 1 / rest.square()))
 
 
-def _choices(cost: Tensor, rows: Tensor, potential: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+def _plan_shares(cost: Tensor, rows: Tensor, potential: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
     """Return each row's shares over the columns for the columns' multipliers, and the sums of the columns."""
-    # A constant added to all of them changes nothing, but would cost digits.
-    lead = (potential - potential.mean()).to(cost)
-    choice = ((lead - cost) / epsilon).softmax(dim=1)
+    # Subtracting their mean changes nothing but the accuracy.
+    centred = (potential - potential.mean()).to(cost)
+    choice = ((centred - cost) / epsilon).softmax(dim=1)
     # Normalised again: in float32, twenty thousand small numbers do not sum to one.
-    return choice, _shares(rows @ choice)
+    return choice, _normalise(rows @ choice)
 
 
-def _shares(masses: Tensor) -> Tensor:
+def _normalise(masses: Tensor) -> Tensor:
     wide = masses.cpu().double()
     return wide / wide.sum()

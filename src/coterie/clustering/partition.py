@@ -17,9 +17,9 @@ class Partition:
     labels:
         Cluster of each row.
     centers:
-        One centre per cluster: its weighted mean, unless the method says otherwise.
+        One centre per cluster: its weighted mean, unless the method defines another one.
     inertia:
-        Weighted sum of the squared distances to the own centre.
+        Weighted sum of the squared distances of the rows to their centres.
     """
 
     labels: NDArray[np.int64]

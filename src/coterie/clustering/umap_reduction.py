@@ -1,4 +1,4 @@
-"""UMAP: fewer dimensions in which near texts stay near. Needs the package umap-learn."""
+"""Reduce dimensions by UMAP, in which near texts stay near. Needs the package umap-learn."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NEIGHBORS = 15
 
 
 def umap_reduced(features: Any, n_components: int, seed: int) -> NDArray[np.float32]:
-    """Reduce ``features``, dense or sparse, to ``n_components`` dimensions (cosine, 15 neighbours, least distance 0).
+    """Reduce ``features``, dense or sparse, to ``n_components`` dimensions (cosine, 15 neighbours, ``min_dist`` 0).
 
     The same seed gives the same vectors on the same machine. Few rows get fewer dimensions: UMAP starts from
-    eigenvectors of their graph, which has at most two fewer than rows. Two rows are returned unchanged.
+    eigenvectors of their graph, of which there are at most ``n_rows - 2``. Two rows are returned unchanged.
     """
     umap = require_extra("umap", "umap")
     n_rows = features.shape[0]
@@ -29,6 +29,6 @@ def umap_reduced(features: Any, n_components: int, seed: int) -> NDArray[np.floa
         min_dist=0.0,
         metric="cosine",
         random_state=seed,
-        n_jobs=1,  # what a seed asks for; UMAP warns otherwise
+        n_jobs=1,  # a seed requires it; UMAP warns otherwise
     )
     return np.asarray(model.fit_transform(features), dtype=np.float32)

@@ -17,8 +17,8 @@ from coterie.errors import InputError
 class BagOfWordsEncoder:
     """Encode texts as counts of the most frequent words, plain or weighted by inverse document frequency.
 
-    With ``idf``, rows are scaled to unit length, as usual for TF-IDF. In ``fit``, duplicate texts count as often as
-    they occur (``counts``), for the choice of words and for the frequencies.
+    With ``idf``, rows are scaled to unit length, as usual for TF-IDF. In ``fit``, a text with ``counts`` occurrences
+    counts that many times, for the choice of words and for the frequencies.
 
     Parameters
     ----------

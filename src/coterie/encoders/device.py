@@ -17,7 +17,7 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use: those it is bound to, or fewer by ``OMP_NUM_THREADS``."""
+    """Return how many cores this process may use: those of its CPU affinity, at most ``OMP_NUM_THREADS``."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     threads = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(threads))) if threads.isdigit() else cores

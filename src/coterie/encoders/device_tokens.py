@@ -12,8 +12,8 @@ from torch import Tensor
 
 from coterie.encoders.tokenization import TokenArrays, concatenate_tokens
 
-# Tokens: batch widths are rounded up to a multiple of this. On a GPU, rows are aligned and shapes are few; a CPU gains
-# nothing.
+# Batch widths, in tokens, are rounded up to a multiple of this: on a GPU, this aligns rows and gives few shapes. A CPU
+# does not gain from it.
 WIDTH_STEP = {"cuda": 8}
 
 

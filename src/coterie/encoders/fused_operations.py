@@ -1,8 +1,8 @@
 """Fused kernels for training on CUDA: bias, dropout, residual and norm in one; bias and GELU in one.
 
-Between its matrix products a layer adds a bias, applies dropout, adds the residual and normalises: a dozen passes over
-the same memory if done one by one. The kernels are written in Triton, which is installed with torch for CUDA. Where it
-cannot run (no compiler, an old GPU), the plain operations compute the same.
+Between its matrix products a layer adds a bias, applies dropout, adds the residual and normalises. Single operations
+would read the same memory a dozen times. The kernels are written in Triton, which is installed with torch for CUDA.
+Where it cannot run (no compiler, an old GPU), plain operations compute the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 logger = logging.getLogger(__name__)
 
-# Distance between the seeds of two steps: more than the places in a model that use dropout, so each has its own seed.
+# Distance between the seeds of two steps: larger than the number of dropouts in a model, so each has its own seed.
 SEED_STRIDE = 1024
 
 
@@ -80,9 +80,9 @@ class _ResidualNorm(torch.autograd.Function):
     def backward(ctx: Any, wide: Tensor | None, narrow: Tensor | None) -> tuple[Tensor | None, ...]:
         from coterie.encoders import triton_kernels
 
-        hat, scale, kept, weight = ctx.saved_tensors
+        hat, scale, keep_mask, weight = ctx.saved_tensors
         d_states, d_update, sums = triton_kernels.residual_norm_backward(
-            wide, narrow, hat, scale, kept, weight, ctx.rate, ctx.dtype
+            wide, narrow, hat, scale, keep_mask, weight, ctx.rate, ctx.dtype
         )
         return d_states, d_update, sums[2], sums[0], sums[1], None, None, None, None
 
@@ -124,17 +124,17 @@ def _check_against_plain() -> None:
     rows, columns = torch.randn(3, 37, 48, generator=generator).cuda(), torch.randn(3, 48, generator=generator).cuda()
     target = rows[2]
     with torch.enable_grad():
-        given = [each.clone().requires_grad_() for each in (rows[0], rows[1].bfloat16(), *columns)]
+        inputs = [each.clone().requires_grad_() for each in (rows[0], rows[1].bfloat16(), *columns)]
         fused = FusedOperations(torch.zeros((), dtype=torch.int64, device="cuda"))
 
         def gradients(value: Tensor) -> list[Tensor]:
-            return list(torch.autograd.grad((value.float() * target).sum(), given))
+            return list(torch.autograd.grad((value.float() * target).sum(), inputs))
 
-        wide, narrow = fused.residual_norm(given[0], given[1], given[2], (given[3], given[4]), 0.0, 1e-12)
-        found = [wide, *gradients(fused.bias_gelu(narrow, given[2]) + wide)]
-        plain = functional.layer_norm(given[0] + given[1] + given[2], (48,), given[3], given[4], 1e-12)
-        wanted = [plain, *gradients(functional.gelu(plain.bfloat16() + given[2]) + plain)]
-    for ours, theirs in zip(found, wanted, strict=True):
+        wide, narrow = fused.residual_norm(inputs[0], inputs[1], inputs[2], (inputs[3], inputs[4]), 0.0, 1e-12)
+        found = [wide, *gradients(fused.bias_gelu(narrow, inputs[2]) + wide)]
+        plain = functional.layer_norm(inputs[0] + inputs[1] + inputs[2], (48,), inputs[3], inputs[4], 1e-12)
+        expected = [plain, *gradients(functional.gelu(plain.bfloat16() + inputs[2]) + plain)]
+    for ours, theirs in zip(found, expected, strict=True):
         error = float((ours - theirs).detach().float().norm() / theirs.detach().float().norm())
         if not error < 2e-2:  # bfloat16 has three digits
             raise RuntimeError(f"the fused kernels differ from plain operations by {error:.1%}")

@@ -1,4 +1,4 @@
-"""Load a model and its tokenizer from a folder, with the transformers library or, to start sooner, without it.
+"""Load a model and its tokenizer from a folder, with the transformers library or, which is faster, without it.
 
 Importing transformers alone takes longer than a small prediction, so a saved BERT can be read from its own files.
 """
@@ -25,7 +25,7 @@ CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
 TOKENIZER_CONFIG_FILE = "tokenizer_config.json"
-# Settings without which the model cannot be built; only the library has their defaults.
+# Settings that a model needs and that have defaults only in the library.
 REQUIRED_SETTINGS = {"hidden_size", "num_hidden_layers", "num_attention_heads", "layer_norm_eps", "pad_token_id"}
 
 
@@ -137,11 +137,11 @@ def hide_transformers_output() -> Iterator[None]:
 
 
 def length_limit(requested: int | None, own: int | None, model: nn.Module) -> int:
-    """Return the limit in tokens: what was requested, else the folder's own, but at most the model's limit."""
+    """Return the limit in tokens: the requested one or else the folder's own, but at most the model's limit."""
     config: Any = model.config
-    # RoBERTa-like models spend the first positions on padding.
+    # RoBERTa-like models use the first positions for padding.
     positions = int(getattr(config, "max_position_embeddings", 512) or 512)
     if getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert", "mpnet"}:
         positions -= int(getattr(config, "pad_token_id", 1) or 0) + 1
-    wanted = requested if requested is not None else (own or positions)
-    return max(3, min(wanted, positions))
+    limit = requested if requested is not None else (own or positions)
+    return max(3, min(limit, positions))

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from coterie.encoders.packing import PackedBatch, pad, unpad
 
-# Tokens of the longest text up to which matrix products are faster than torch's attention on a CPU.
+# Most tokens of the longest text for which matrix products are faster than torch's attention on a CPU.
 SHORT = 64
 
 
@@ -26,7 +26,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
     dropout:
         The rate of dropout of the attention weights.
     bias:
-        What :func:`window_bias` returns for ``packed``.
+        The result of :func:`window_bias` for ``packed``.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
 
 
 def _attend_by_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Return attention by matrix products: for short texts on a CPU, faster than a kernel made for long ones."""
+    """Return attention by matrix products: on a CPU, for short texts, they are faster than a kernel for long texts."""
     scores = query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
@@ -81,8 +81,8 @@ def window_bias(packed: PackedBatch, dtype: torch.dtype) -> Tensor | None:
 class _CudaAttention(torch.autograd.Function):
     """Call torch's memory-efficient attention kernel below its public function, for two reasons.
 
-    It takes texts of any length end to end (``offsets``), and it can write the three gradients into one block of
-    memory, as the matrix product before it needs them; the public function would copy them.
+    It accepts concatenated texts of any length (``offsets``). It can write the three gradients into one block of
+    memory, which the matrix product before it needs; the public function would copy them.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Run BERT and RoBERTa on packed texts: the model's own weights, no padding, few kernels.
+"""Run BERT and RoBERTa on packed texts, with the model's own weights, no padding and few kernels.
 
 Modules are only read for their weights, so any model with BERT's names works: that of the transformers library, or
 :class:`~coterie.encoders.model_loading.LightBert`.
@@ -19,9 +19,9 @@ from coterie.encoders.fused_operations import FusedOperations
 from coterie.encoders.packed_attention import attend, window_bias
 from coterie.encoders.packing import PackedBatch
 
-# Model types whose layers are BERT's.
+# Model types with the layers of BERT.
 FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert"}
-# Model types whose first position is not 0 but the one after the padding id.
+# Model types that number positions from the one after the padding id, not from 0.
 OFFSET_FAMILIES = FAMILIES - {"bert"}
 # Activations by their name in a model's configuration.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -103,16 +103,16 @@ def run_packed(model: Any, layers: list[Layer], packed: PackedBatch, fused: Fuse
     if config.hidden_act != "gelu":
         fused = None
 
-    def normed(states: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:
+    def apply_norm(states: Tensor, weights: tuple[Tensor, Tensor]) -> Tensor:
         return functional.layer_norm(states, width, *weights, eps)
 
-    def dropped(states: Tensor, rate: float) -> Tensor:
+    def apply_dropout(states: Tensor, rate: float) -> Tensor:
         return dropout(states, rate) if training and rate else states
 
-    def added(states: Tensor, inner: Tensor, weights: Product, norm: Product, rate: float) -> tuple[Tensor, Tensor]:
+    def add_norm(states: Tensor, inner: Tensor, weights: Product, norm: Product, rate: float) -> tuple[Tensor, Tensor]:
         """Return ``norm(states + dropout(inner @ weights))``, and the same in the precision of the products."""
         if fused is None:
-            result = normed(states + dropped(_product(inner, weights), rate), norm)
+            result = apply_norm(states + apply_dropout(_product(inner, weights), rate), norm)
             return result, result.to(dtype)
         product = functional.linear(inner, weights[0])
         return fused.residual_norm(states, product, weights[1], norm, rate if training else 0.0, eps)
@@ -126,18 +126,18 @@ def run_packed(model: Any, layers: list[Layer], packed: PackedBatch, fused: Fuse
         + functional.embedding(positions, table.position_embeddings.weight)
         + table.token_type_embeddings.weight[0]
     )
-    states = dropped(normed(states, (table.LayerNorm.weight, table.LayerNorm.bias)), _dropout(table))
+    states = apply_dropout(apply_norm(states, (table.LayerNorm.weight, table.LayerNorm.bias)), _dropout(table))
     narrow = states.to(dtype)
     for layer in layers:
         inside, behind, last = layer.dropouts
         mixed = _product(narrow, layer.attention)
         mixed = attend(mixed.view(len(mixed), 3, heads, -1), packed, inside if training else 0.0, attention_bias)
-        states, narrow = added(states, mixed, layer.attention_out, layer.attention_norm, behind)
+        states, narrow = add_norm(states, mixed, layer.attention_out, layer.attention_norm, behind)
         if fused is None:
             inner = activation(_product(narrow, layer.up))
         else:
             inner = fused.bias_gelu(functional.linear(narrow, layer.up[0]), layer.up[1])
-        states, narrow = added(states, inner, layer.down, layer.norm, last)
+        states, narrow = add_norm(states, inner, layer.down, layer.norm, last)
     return states
 
 
@@ -153,13 +153,13 @@ def _dropout(module: nn.Module) -> float:
 def dropout(states: Tensor, rate: float) -> Tensor:
     """Set a share of ``rate`` of ``states`` to zero and scale up the rest; torch's generator is the only seed.
 
-    On a CPU torch's own dropout takes longer than the arithmetic around it, because it samples one number at a time.
-    There, one seed is sampled from torch's generator, and numpy makes the random bits for all numbers at once.
+    On a CPU torch's own dropout is slower than the arithmetic around it, because it samples one number at a time.
+    There, one seed is sampled from torch's generator, and numpy generates the random bits of all numbers at once.
     """
     if states.device.type != "cpu":
         return functional.dropout(states, rate)
     seed = torch.randint(2**62, (1,)).numpy()[0]
     words = -(-states.numel() // 4)
     bits = np.random.SFC64(seed).random_raw(words).view(np.uint16)[: states.numel()]
-    kept = torch.from_numpy(bits >= round(rate * DROPOUT_STEPS)).view(states.shape)
-    return states * (kept * (1 / (1 - rate))).to(states.dtype)
+    keep_mask = torch.from_numpy(bits >= round(rate * DROPOUT_STEPS)).view(states.shape)
+    return states * (keep_mask * (1 / (1 - rate))).to(states.dtype)

@@ -24,15 +24,15 @@ class PackedBatch:
     Attributes
     ----------
     ids, positions, owners:
-        Of every token: its id, its position in its text, and the text it belongs to.
+        For every token: its id, its position in its text, and the number of its text.
     offsets:
-        The begin of each text, and the end of the last one (int32).
+        The start of each text, and the end of the last one (int32).
     longest:
         The most tokens that a text may have.
     uniform:
         Whether all texts have exactly ``longest`` tokens.
     needed:
-        The places of the texts whose result is needed, where fillers stand between them; ``None`` for all.
+        The positions of the texts whose result is needed, where there are fillers between them; ``None`` for all.
     window:
         The width of a window in tokens: no text crosses a multiple of it; 0 without windows.
     """
@@ -61,12 +61,12 @@ class PackedBatch:
 
     @property
     def slots(self) -> Tensor:
-        """The place of each token in a table of ``n_all x longest``."""
+        """The position of each token in a flat table of ``n_all x longest``."""
         return self.owners * self.longest + self.positions
 
 
 def pack(tokens: TokenTable, rows: Tensor, size: int, longest: int, *, uniform: bool = False) -> PackedBatch:
-    """Pack the texts ``rows``, ``size`` tokens in all, without waiting for the device."""
+    """Pack the texts ``rows``, ``size`` tokens in total, without waiting for the device."""
     return PackedBatch(*_concatenate_texts(tokens, rows, tokens.lengths[rows], size), longest, uniform)
 
 
@@ -139,8 +139,8 @@ def pad(rows: Tensor, packed: PackedBatch) -> Tensor:
     if packed.uniform:
         return rows.view(packed.n_all, packed.longest, *rows.shape[1:])
     size = packed.n_all * packed.longest
-    spread: Tensor = _Scatter.apply(rows, packed.slots, size)
-    return spread.view(packed.n_all, packed.longest, *rows.shape[1:])
+    padded: Tensor = _Scatter.apply(rows, packed.slots, size)
+    return padded.view(packed.n_all, packed.longest, *rows.shape[1:])
 
 
 def unpad(table: Tensor, packed: PackedBatch) -> Tensor:

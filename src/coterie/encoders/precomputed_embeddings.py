@@ -1,4 +1,4 @@
-"""Check embeddings that a user computed, which replace those of an encoder."""
+"""Check precomputed embeddings, which replace those of an encoder."""
 
 from __future__ import annotations
 

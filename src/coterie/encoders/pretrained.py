@@ -1,4 +1,4 @@
-"""Load a pretrained encoder once for all that a fit does with it: choose, estimate, train, calibrate, report."""
+"""Load a pretrained encoder once for all steps of a fit: choose, estimate, train, calibrate, report."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
-_kept: ContextVar[dict[tuple[Any, ...], TransformerEncoder] | None] = ContextVar("kept_encoders", default=None)
+_encoder_cache: ContextVar[dict[tuple[Any, ...], TransformerEncoder] | None] = ContextVar("encoder_cache", default=None)
 
 
 @contextmanager
 def keep_pretrained() -> Iterator[None]:
-    """Within the block, :func:`load_pretrained` loads an encoder once and copies it from then on.
+    """Make :func:`load_pretrained` load an encoder once within the block, and copy it afterwards.
 
-    The unchanged weights are held beside those that are trained, and forgotten at the end of the block.
+    The unchanged weights stay in memory beside those that are trained, until the end of the block.
     """
-    # A block within a block keeps to the outer one.
-    token = _kept.set({} if (outer := _kept.get()) is None else outer)
+    # A block within a block uses the cache of the outer one.
+    token = _encoder_cache.set({} if (outer := _encoder_cache.get()) is None else outer)
     try:
         yield
     finally:
-        _kept.reset(token)
+        _encoder_cache.reset(token)
 
 
 def load_pretrained(
@@ -45,12 +45,12 @@ def load_pretrained(
             name, pooling=pooling, normalize=normalize, max_length=max_length, device=resolve_device(device)
         )
 
-    kept = _kept.get()
-    if kept is None:
+    cache = _encoder_cache.get()
+    if cache is None:
         return load()
     key = (str(name), pooling, normalize, max_length, device)
-    if key not in kept:
-        kept[key] = load()
-    unchanged = kept[key]
+    if key not in cache:
+        cache[key] = load()
+    unchanged = cache[key]
     # The tokenizer is shared: it has no state that encoding or training changes.
     return copy.deepcopy(unchanged, {id(unchanged.tokenizer): unchanged.tokenizer})

@@ -14,11 +14,11 @@ from coterie.checks import check_choice, check_whole
 from coterie.errors import ModelFolderError
 from coterie.files import write_json
 
-# The poolings that an encoder can do.
+# The supported poolings.
 POOLINGS = ("mean", "cls", "max")
 # Their keys in the configuration of a pooling module.
 _POOLING_FLAGS = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "max": "pooling_mode_max_tokens"}
-# The orders of modules that are supported: a linear layer may only come last.
+# The supported orders of modules: a linear layer can only come last.
 _KNOWN_ORDERS = [
     ["Transformer", *pooling, *normalize, *dense]
     for pooling in ([], ["Pooling"])
@@ -56,7 +56,7 @@ def check_settings(pooling: str, normalize: bool | str, max_length: int | None) 
     check_choice("pooling", pooling, ("auto", *POOLINGS))
     check_choice("normalize", normalize, ("auto", True, False))
     if max_length is not None:
-        check_whole("max_length", max_length, least=3)  # less leaves no room for a text
+        check_whole("max_length", max_length, least=3)  # two special tokens and one of the text
 
 
 def read_settings(folder: Path, pooling: str = "auto") -> SentenceSettings:

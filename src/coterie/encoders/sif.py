@@ -13,7 +13,7 @@ from coterie.encoders.tokenization import TokenArrays
 if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
-# Texts whose word vectors are in memory in float64 at a time.
+# Texts per block: their word vectors are in memory in float64.
 TEXTS_AT_A_TIME = 8_192
 
 
@@ -23,7 +23,7 @@ class SifEncoder:
     Parameters
     ----------
     tokenize:
-        Turns texts into rows of ``table``.
+        Function that returns the rows of ``table`` for texts.
     table:
         One vector per word.
     weights:
@@ -75,7 +75,7 @@ class SifEncoder:
     def encode_and_count_truncated(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], int]:
         """Return one row per text (zeros for a text without a known word), and how many texts were truncated.
 
-        Every row is computed from its text alone, so it is the same to the last bit whatever the other texts are.
+        Every row is computed from its text alone, so it does not depend on the other texts, not even in the last bit.
         """
         tokens = self._tokenize(texts)
         means = self._means(tokens)
@@ -101,7 +101,7 @@ class SifEncoder:
 
 
 def first_component(vectors: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the first singular vector of the rows, each counted ``counts`` times; not centred, as in the paper."""
+    """Return the first singular vector of the rows, weighted by ``counts``; not centred, as in the paper."""
     if len(vectors) == 0 or not vectors.any():
         return np.zeros(vectors.shape[1])
     _, directions = np.linalg.eigh((vectors * counts[:, None]).T @ vectors)
@@ -109,7 +109,7 @@ def first_component(vectors: NDArray[np.float64], counts: NDArray[np.int64]) -> 
 
 
 def encoder_words(encoder: TransformerEncoder) -> tuple[NDArray[np.float32], list[int]]:
-    """Return the encoder's table of word-piece vectors, and which of its rows are special tokens."""
+    """Return the encoder's table of word-piece vectors, and the rows of its special tokens."""
     model: Any = encoder.model
     # A model loaded without the transformers library has BERT's weights, but not get_input_embeddings.
     table = dict(model.named_parameters()).get("embeddings.word_embeddings.weight")

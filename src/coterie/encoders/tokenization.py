@@ -20,9 +20,9 @@ from coterie.encoders.word_token_cache import WordTokenCache
 
 # Texts tokenised at a time: enough for all cores, few enough for memory.
 TOKENIZE_CHUNK = 20_000
-# Texts tokenised in another thread at a time, while the device encodes those before.
+# Texts tokenised at a time in another thread, while the device encodes the previous ones.
 TEXTS_AHEAD = 32_768
-# Texts from which on a cache of words is made for one call: fewer repeat too few words.
+# Fewest texts of one call for which a cache of words is made: fewer texts repeat too few words.
 FEWEST_TEXTS_FOR_CACHE = 200
 
 
@@ -44,7 +44,7 @@ class TokenArrays:
 
 
 def contiguous_tokens(ids: NDArray[np.int32], lengths: NDArray[np.int64], truncated: int) -> TokenArrays:
-    """Return token arrays of texts of these lengths that are in ``ids`` without gaps."""
+    """Return the token arrays of texts with these lengths, concatenated in ``ids`` without gaps."""
     return TokenArrays(ids, np.cumsum(lengths) - lengths, lengths, truncated)
 
 
@@ -69,10 +69,10 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordT
     for begin in range(0, len(texts), TOKENIZE_CHUNK):
         chunk = list(texts[begin : begin + TOKENIZE_CHUNK])
         if table is not None:
-            chunk_ids, chunk_lengths, n_cut = table.tokenize(chunk, max_length)
+            chunk_ids, chunk_lengths, n_truncated = table.tokenize(chunk, max_length)
             table = table if table.is_worthwhile else None
         else:
-            rows, n_cut = (
+            rows, n_truncated = (
                 _tokenize_in_rust(backend, chunk, max_length)
                 if backend
                 else _tokenize_in_python(tokenizer, chunk, max_length)
@@ -82,7 +82,7 @@ def tokenize(tokenizer: Any, texts: Sequence[str], max_length: int, table: WordT
             chunk_ids = np.fromiter(flat, dtype=np.int32, count=int(chunk_lengths.sum()))
         ids.append(chunk_ids)
         lengths.append(chunk_lengths)
-        truncated += n_cut
+        truncated += n_truncated
     if not ids:
         return contiguous_tokens(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64), 0)
     return contiguous_tokens(np.concatenate(ids), np.concatenate(lengths), truncated)
@@ -97,11 +97,11 @@ def tokenize_ahead(
         yield from (tokenize_texts(piece) for piece in pieces)
         return
     with ThreadPoolExecutor(max_workers=1) as executor:
-        coming = deque(executor.submit(tokenize_texts, piece) for piece in pieces[:2])
+        futures = deque(executor.submit(tokenize_texts, piece) for piece in pieces[:2])
         for piece in [*pieces[2:], None, None]:
-            tokens = coming.popleft().result()
+            tokens = futures.popleft().result()
             if piece is not None:
-                coming.append(executor.submit(tokenize_texts, piece))
+                futures.append(executor.submit(tokenize_texts, piece))
             yield tokens
 
 
@@ -128,7 +128,7 @@ def _tokenize_in_rust(backend: Tokenizer, texts: list[str], max_length: int) -> 
     try:
         encodings = backend.encode_batch_fast(texts)
     finally:
-        backend.no_truncation()  # the limit is ours, not the tokenizer's: it must not be saved with it
+        backend.no_truncation()  # the limit is Coterie's, and must not be saved with the tokenizer
     rows = [encoding.ids for encoding in encodings]
     full = (encoding for encoding, row in zip(encodings, rows, strict=True) if len(row) >= max_length)
     return rows, sum(bool(encoding.overflowing) for encoding in full)

@@ -69,7 +69,7 @@ class TransformerEncoder(nn.Module):
         self.settings = settings
         self.origin = origin
         self.projection: nn.Linear | None = None
-        # Later texts mostly have words of earlier ones.
+        # Shared by all calls: later texts mostly repeat words of earlier ones.
         self._words: WordTokenCache | None = None
         self._can_pack = can_pack(model)
         # Sentence embeddings are pooled from the token states: the model's own pooler never gets a gradient.
@@ -89,11 +89,11 @@ class TransformerEncoder(nn.Module):
         local_files_only: bool = False,
         light: bool = False,
     ) -> TransformerEncoder:
-        """Load ``name`` from wherever its weights are (see :mod:`coterie.encoders.weights`), as float32.
+        """Load the encoder ``name``, found by :mod:`coterie.encoders.weights`, in float32.
 
-        ``"auto"`` follows the model's own pooling and normalisation. ``max_length`` counts tokens; it is
-        lowered to the model's limit. A ``light`` encoder is loaded without the transformers library, seconds sooner,
-        where the folder allows it; it can encode and be saved, but not trained.
+        ``"auto"`` uses the model's own pooling and normalisation. ``max_length`` is in tokens; it is lowered to the
+        model's limit. A ``light`` encoder is loaded without the transformers library, which is seconds faster, if the
+        folder allows it; it can encode and be saved, but not trained.
         """
         check_settings(pooling, normalize, max_length)
         source = find_weights(name, local_files_only=local_files_only)
@@ -123,7 +123,7 @@ class TransformerEncoder(nn.Module):
         return next(self.model.parameters()).device
 
     def project(self, projection: nn.Linear) -> None:
-        """Add a linear layer after everything else; it is trained and saved with the encoder."""
+        """Add a linear layer after the last layer; it is trained and saved with the encoder."""
         layer = projection if self.projection is None else compose_linear(self.projection, projection)
         self.projection = layer.to(self.device)
         self.settings = replace(self.settings, projection=PROJECTION_FOLDER)
@@ -227,10 +227,10 @@ class TransformerEncoder(nn.Module):
         return result, truncated
 
     def encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the embeddings of ``texts``, each from a forward pass of its own.
+        """Return the embeddings of ``texts``, each from its own forward pass.
 
-        The last digits of a batched result depend on the batch's shape; these do not. So they decide which of two
-        almost equally near clusters a text belongs to, independent of the other texts.
+        The last digits of a batched result depend on the shape of the batch; those of this result do not. It decides
+        which of two almost equally near clusters a text belongs to, independently of the other texts.
         """
         rows = [self.encode([text]) for text in texts]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
@@ -271,9 +271,9 @@ class TransformerEncoder(nn.Module):
     ) -> tuple[Tensor, int]:
         """Return the embeddings of ``rows`` in their order, and how many tokens, padding included, were computed.
 
-        At most about ``token_budget`` tokens are computed at a time, rows of similar length together; a text's
-        embedding does not depend on the other texts, so this changes only the cost. ``done`` is called with the number
-        of rows after every batch.
+        A batch has at most about ``token_budget`` tokens, in rows of similar length. The embedding of a text does not
+        depend on the other texts, so this changes only the cost. ``done`` is called with the number of rows after every
+        batch.
         """
         if not len(rows):
             return torch.empty(0, self.dimension, device=self.device), 0

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-# Sizes that were fastest on the GPUs that were measured (benchmarks/speed).
+# All sizes below were the fastest ones on the GPUs of benchmarks/speed.
 # Rows that one program computes together in the forward pass.
 ROWS = 4
 # Warps of such a program.
@@ -26,7 +26,7 @@ COLUMNS = 512
 
 @triton.jit
 def _residual_norm(
-    states, update, bias, weight, shift, out, half, hat, scale, kept, seed, place, rate, eps, n_rows,
+    states, update, bias, weight, shift, out, half, hat, scale, keep_mask, seed, place, rate, eps, n_rows,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -38,7 +38,7 @@ def _residual_norm(
     if DROP:
         keep = tl.rand(tl.load(seed) + place, at) >= rate
         added = tl.where(keep, added / (1 - rate), 0.0)
-        tl.store(kept + at, keep.to(tl.int8), mask=inside)
+        tl.store(keep_mask + at, keep.to(tl.int8), mask=inside)
     x = tl.load(states + at, mask=inside, other=0.0) + added
     mean = tl.sum(tl.where(inside, x, 0.0), axis=1) / WIDTH
     centred = tl.where(inside, x - mean[:, None], 0.0)
@@ -55,7 +55,7 @@ def _residual_norm(
 
 @triton.jit
 def _residual_norm_backward(
-    wide, narrow, hat, scale, kept, weight, d_states, d_update, sums, rate, n_rows,
+    wide, narrow, hat, scale, keep_mask, weight, d_states, d_update, sums, rate, n_rows,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, EACH: tl.constexpr,
     DROP: tl.constexpr, WIDE: tl.constexpr, NARROW: tl.constexpr,
 ):  # fmt: skip
@@ -84,7 +84,7 @@ def _residual_norm_backward(
         dx = (gw - m1[:, None] - h * m2[:, None]) * s[:, None]
         tl.store(d_states + at, dx, mask=inside)
         if DROP:
-            keep = tl.load(kept + at, mask=inside, other=0) > 0
+            keep = tl.load(keep_mask + at, mask=inside, other=0) > 0
             dx = tl.where(keep, dx / (1 - rate), 0.0)
         dx = tl.where(inside, dx, 0.0)
         d_bias += tl.sum(dx, axis=0)
@@ -140,17 +140,17 @@ def residual_norm(
     rate: float,
     eps: float,
 ) -> tuple[Tensor, ...]:
-    """Return the normed states in two precisions, and what the backward pass needs: rows, scales, dropout mask."""
+    """Return the normalised states in two precisions, and for the backward pass: rows, scales and dropout mask."""
     n_rows, width = states.shape
     states, update = states.contiguous(), update.contiguous()
     out, half, hat = torch.empty_like(states), torch.empty_like(update), torch.empty_like(states)
     scale = states.new_empty(n_rows)
-    kept = torch.empty(states.shape if rate else (1,), dtype=torch.int8, device=states.device)
+    keep_mask = torch.empty(states.shape if rate else (1,), dtype=torch.int8, device=states.device)
     _residual_norm[(triton.cdiv(n_rows, ROWS),)](
-        states, update, bias, weight, shift, out, half, hat, scale, kept, seed, place, rate, eps, n_rows,
+        states, update, bias, weight, shift, out, half, hat, scale, keep_mask, seed, place, rate, eps, n_rows,
         WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=ROWS, DROP=rate > 0, num_warps=WARPS,
     )  # fmt: skip
-    return out, half, hat, scale, kept
+    return out, half, hat, scale, keep_mask
 
 
 def residual_norm_backward(
@@ -158,7 +158,7 @@ def residual_norm_backward(
     narrow: Tensor | None,
     hat: Tensor,
     scale: Tensor,
-    kept: Tensor,
+    keep_mask: Tensor,
     weight: Tensor,
     rate: float,
     dtype: torch.dtype,
@@ -170,7 +170,7 @@ def residual_norm_backward(
     sums = hat.new_empty(n_programs, 3 * width)
     _residual_norm_backward[(n_programs,)](
         hat if wide is None else wide.contiguous(), hat if narrow is None else narrow.contiguous(),
-        hat, scale, kept, weight, d_states, d_update, sums, rate, n_rows,
+        hat, scale, keep_mask, weight, d_states, d_update, sums, rate, n_rows,
         WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=ROWS_BACK, EACH=ROWS_EACH,
         DROP=rate > 0, WIDE=wide is not None, NARROW=narrow is not None, num_warps=WARPS_BACK,
     )  # fmt: skip

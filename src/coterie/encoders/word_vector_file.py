@@ -28,13 +28,13 @@ def split_words_and_punctuation(text: str) -> list[str]:
     return [word for chunk in split_words(text) for word in _WORD.findall(chunk)]
 
 
-def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[np.float32]]:
-    """Return the words of ``wanted`` that ``path`` holds, in the file's order, and their vectors.
+def read_vectors(path: Path, vocabulary: Iterable[str]) -> tuple[list[str], NDArray[np.float32]]:
+    """Return the words among ``vocabulary`` that ``path`` contains, in the file's order, and their vectors.
 
-    Every line of the file holds a word and its numbers; word2vec writes a first line with two counts. Only lines of
-    ``wanted`` words are parsed as numbers: files of millions of words are common.
+    Every line of the file has a word and its numbers; word2vec writes a first line with two counts. Only the lines of
+    these words are parsed, because files of millions of words are common.
     """
-    keys = {word.encode("utf-8"): word for word in wanted}
+    keys = {word.encode("utf-8"): word for word in vocabulary}
     found: dict[str, NDArray[np.float32]] = {}
     width: int | None = None
     with path.open("rb") as file:
@@ -64,10 +64,10 @@ def read_vectors(path: Path, wanted: Iterable[str]) -> tuple[list[str], NDArray[
 
 
 class WordVectorVocabulary:
-    """The words of a table of word vectors, to turn texts into rows of the table.
+    """The words of a table of word vectors; maps texts to rows of the table.
 
-    A word is looked up unchanged, then in lower case: some files distinguish case, some are in lower case only. Words
-    that are not in the table are left out.
+    A word is looked up unchanged, then in lower case: some files distinguish case, others are in lower case. Words that
+    are not in the table are left out.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -77,10 +77,10 @@ class WordVectorVocabulary:
     @classmethod
     def read(cls, path: Path, texts: Sequence[str]) -> tuple[WordVectorVocabulary, NDArray[np.float32]]:
         """Read the vectors of the words of ``texts`` that the file holds."""
-        wanted = dict.fromkeys(
+        vocabulary = dict.fromkeys(
             word for text in texts for each in split_words_and_punctuation(text) for word in (each, each.lower())
         )
-        words, table = read_vectors(path, wanted)
+        words, table = read_vectors(path, vocabulary)
         return cls(words), table
 
     def tokenize(self, texts: Sequence[str]) -> TokenArrays:

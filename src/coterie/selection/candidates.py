@@ -26,10 +26,10 @@ ALGORITHMS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed 
 EIGENVECTORS = 60
 # Restarts of k-means.
 RESTARTS = 5
-# Rows that linkage works on, because it holds all pairwise distances (100 MB in float64); the others follow the
-# nearest of them.
+# Most rows for linkage, because it holds all pairwise distances (100 MB in float64). Every other row gets the cluster
+# of the nearest of these rows.
 LINKAGE_ROWS = 5_000
-# Rows whose similarities with the linkage rows are held in memory at a time: 80 MB in float64.
+# Rows per block of similarities with the linkage rows: a block takes 80 MB in float64.
 BLOCK_ROWS = 2_048
 
 
@@ -50,7 +50,7 @@ def make_clusterings(
 ) -> list[Clustering]:
     """Cluster by each algorithm and refine (:func:`~coterie.selection.refinement.refine_assignment`).
 
-    ``weights`` say how often each text occurs; linkage counts each distinct text once.
+    ``weights`` has the number of occurrences of each text; linkage counts each distinct text once.
     """
     spaces: dict[str, Callable[[], NDArray[Any]]] = {
         "": lambda: graphs.units,
@@ -80,7 +80,7 @@ def renumber(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 def cluster_by_linkage(
     vectors: NDArray[np.float64], n_clusters: int, method: str, seed: int, device: torch.device | str = "cpu"
 ) -> NDArray[np.int64]:
-    """Cluster the rows, or a sample of ``LINKAGE_ROWS``, by linkage; other rows follow the nearest sampled row."""
+    """Cluster rows by linkage; of more than ``LINKAGE_ROWS``, a sample, and assign the others to the nearest of it."""
     from scipy.cluster.hierarchy import linkage
 
     n_rows = len(vectors)
@@ -103,14 +103,14 @@ def _distances(rows: NDArray[np.float64], device: torch.device | str) -> NDArray
 
 
 def _cuda_or_cpu(device: torch.device | str) -> torch.device | str:
-    """Return a device that has float64; not every one does."""
+    """Return the device if it is a CUDA device, otherwise the CPU: not every accelerator has float64."""
     return device if str(device).startswith("cuda") else "cpu"
 
 
 def follow_nearest(
     vectors: NDArray[Any], sampled: NDArray[np.int64], labels: NDArray[np.int64], device: torch.device | str = "cpu"
 ) -> NDArray[np.int64]:
-    """Return labels of all rows: those of the ``sampled`` rows, and for every other row that of the nearest of them."""
+    """Return labels of all rows, from ``labels`` of the ``sampled`` rows: each row gets that of the nearest of them."""
     import torch
 
     rows = torch.from_numpy(unit_rows(vectors[sampled])).to(_cuda_or_cpu(device))

@@ -1,7 +1,7 @@
 """The label-free criteria by which partitions are compared. A new criterion is added here, to ``CRITERIA``.
 
 A criterion is a function of a partition and of evidence about the texts that does not depend on it: vectors,
-neighbours, words. Who uses a criterion names it:
+neighbours, words. These modules select criteria from it by name:
 
 - :data:`coterie.selection.start_choice.CRITERIA` selects one of several clusterings;
 - :data:`coterie.selection.guard.CRITERIA` compares the partitions before and after training;
@@ -33,9 +33,9 @@ SMALLEST_BASE = 0.5
 
 
 class Evidence(Protocol):
-    """What the criteria are computed from; what is ``None`` makes its criteria NaN.
+    """The evidence that criteria are computed from. Where a part is ``None``, its criteria are NaN.
 
-    :class:`~coterie.selection.neighbour_graphs.NeighbourGraphs` has it all.
+    :class:`~coterie.selection.neighbour_graphs.NeighbourGraphs` provides all parts.
     """
 
     @property
@@ -48,11 +48,11 @@ class Evidence(Protocol):
 
     @property
     def semantic_pairs(self) -> NeighbourPairs:
-        """Each text beside its nearest texts by the encoder."""
+        """Pairs of each text and its nearest texts by the encoder."""
 
     @property
     def lexical_pairs(self) -> NeighbourPairs | None:
-        """Each text beside its nearest texts by TF-IDF."""
+        """Pairs of each text and its nearest texts by TF-IDF."""
 
     @property
     def word_presence(self) -> Any | None:
@@ -66,7 +66,7 @@ class Criterion:
     Attributes
     ----------
     description:
-        What the number says, for people, to be read before "0.61 before, 0.64 after".
+        What the number measures, as a user reads it before "0.61 before, 0.64 after".
     compute:
         The criterion of a partition (labels from 0) on the evidence; NaN where the evidence is missing.
     """

@@ -17,13 +17,13 @@ from coterie.clustering.sparse import on_device
 if TYPE_CHECKING:
     import torch
 
-# Steps of the bisection that finds the width of a neighbourhood: to its last relevant digit.
+# Steps of the bisection that finds the width of a neighbourhood: enough for about 12 digits.
 BISECTION_STEPS = 40
 # Smallest width of a neighbourhood, as a share of the mean distance: without it, duplicates would have width 0.
 SMALLEST_WIDTH = 1e-3
 # Steps of the subspace iteration that finds eigenvectors; a fixed number, so that the time is known in advance.
 SUBSPACE_STEPS = 40
-# Vectors carried along beyond those wanted, so that the wanted ones converge.
+# Vectors iterated in addition to the requested ones, so that the requested ones converge.
 EXTRA_VECTORS = 10
 
 
@@ -43,16 +43,16 @@ def neighbour_graph(rows: NDArray[np.int64], cosines: NDArray[np.float64]) -> An
     from scipy.sparse import csr_matrix
 
     n_rows, count = rows.shape
-    beyond = np.maximum(1 - cosines, 0)
-    beyond = beyond - beyond[:, :1]
-    wanted = np.log2(max(count, 2))
+    distance = np.maximum(1 - cosines, 0)
+    distance = distance - distance[:, :1]
+    target_sum = np.log2(max(count, 2))
     low, high, width = np.zeros(n_rows), np.full(n_rows, np.inf), np.ones(n_rows)
     for _ in range(BISECTION_STEPS):
-        wide = np.exp(-beyond / width[:, None]).sum(axis=1) > wanted
+        wide = np.exp(-distance / width[:, None]).sum(axis=1) > target_sum
         high, low = np.where(wide, width, high), np.where(wide, low, width)
         width = np.where(np.isinf(high), 2 * width, (low + high) / 2)
-    width = np.maximum(width, SMALLEST_WIDTH * max(float(beyond.mean()), 1e-9))
-    weights = np.where(cosines > 0, np.exp(-beyond / width[:, None]), 0)
+    width = np.maximum(width, SMALLEST_WIDTH * max(float(distance.mean()), 1e-9))
+    weights = np.where(cosines > 0, np.exp(-distance / width[:, None]), 0)
     directed = csr_matrix(
         (weights.ravel(), (np.repeat(np.arange(n_rows), count), rows.ravel())), shape=(n_rows, n_rows)
     )
@@ -80,21 +80,21 @@ def smooth_vectors(
 ) -> NDArray[np.float64]:
     """Average each vector with its neighbours, by their weights, ``steps`` times; rows keep length one.
 
-    A low-pass filter on the graph: what several neighbours share stays, what only one of them has vanishes.
+    This is a low-pass filter on the graph: parts that neighbours share remain, parts that only one vector has vanish.
     """
     from scipy.sparse import identity
 
-    spread = _symmetrically_normalised(graph + identity(graph.shape[0], format="csr"))
+    operator = _normalise_symmetrically(graph + identity(graph.shape[0], format="csr"))
     found = np.asarray(units, dtype=np.float64)
     if str(device).startswith("cuda"):
         import torch
 
-        matrix, moved = on_device(spread, device), torch.from_numpy(found).to(device)
+        matrix, moved = on_device(operator, device), torch.from_numpy(found).to(device)
         for _ in range(steps):
             moved = torch.nn.functional.normalize(matrix @ moved, dim=1)
         return moved.cpu().numpy()
     for _ in range(steps):
-        found = unit_rows(spread @ found)
+        found = unit_rows(operator @ found)
     return np.asarray(found)
 
 
@@ -103,17 +103,17 @@ def spectral_embedding(
 ) -> NDArray[np.float64]:
     """Return the leading eigenvectors of the graph as coordinates, each weighted by its eigenvalue cubed.
 
-    Rows have length one. Found by subspace iteration: a graph of several components has equal eigenvalues, of which
-    Lanczos' method, one vector at a time, may miss some.
+    Rows have length one. Subspace iteration finds the eigenvectors. Lanczos' method, one vector at a time, may miss
+    some of them in a graph of several components, which has equal eigenvalues.
     """
     import torch
     from scipy.sparse import identity
 
-    spread = _symmetrically_normalised(graph)
-    n_rows = spread.shape[0]
+    operator = _normalise_symmetrically(graph)
+    n_rows = operator.shape[0]
     block = np.random.default_rng(seed).standard_normal((n_rows, min(dimensions + EXTRA_VECTORS, n_rows)))
     # The mean with the identity moves eigenvalues from [-1, 1] to [0, 1], so that those near -1 vanish as well.
-    shifted = (spread + identity(n_rows, format="csr")) / 2
+    shifted = (operator + identity(n_rows, format="csr")) / 2
     if str(device).startswith("cuda"):
         matrix, moved = on_device(shifted, device), torch.from_numpy(block).to(device)
         for _ in range(SUBSPACE_STEPS):
@@ -122,12 +122,12 @@ def spectral_embedding(
     else:
         for _ in range(SUBSPACE_STEPS):
             block, _ = np.linalg.qr(shifted @ block)
-    values, turns = np.linalg.eigh(block.T @ (spread @ block))
+    values, rotation = np.linalg.eigh(block.T @ (operator @ block))
     leading = np.argsort(-values)[: min(dimensions, n_rows)]
-    return np.asarray(unit_rows(block @ turns[:, leading] * np.maximum(values[leading], 0) ** 3))
+    return np.asarray(unit_rows(block @ rotation[:, leading] * np.maximum(values[leading], 0) ** 3))
 
 
-def _symmetrically_normalised(graph: Any) -> Any:
+def _normalise_symmetrically(graph: Any) -> Any:
     """Divide each weight by the square roots of the degrees of both ends."""
     from scipy.sparse import diags
 

@@ -15,13 +15,13 @@ from coterie.errors import InputError
 from coterie.selection.k_grid import FEWEST_TEXTS, geometric_grid, refine_grid, resolve_range
 from coterie.text.corpus import Corpus, as_corpus
 
-# Most distinct texts that are looked at; of more, as many are sampled. Ward trees of them take seconds.
+# Most distinct texts that are compared, because Ward trees of them take seconds. A larger set is sampled.
 SAMPLE_SIZE = 4_000
-# The rule: the sum of the criteria with these weights. The gap is shown but not counted, since it rises with k on
-# nearly every set of texts. Decided on the tuning sets and on parts of them (benchmarks/choose_k.py), never on a
-# reported set: the best of some 2,400 weightings and numbers of neighbours tried there.
+# Weights of the criteria in the sum that decides. The gap has no weight, since it rises with k on nearly every set of
+# texts. These weights were the best of some 2,400 weightings and numbers of neighbours on the tuning sets and on parts
+# of them (benchmarks/choose_k.py). No reported set was used.
 WEIGHTS: Mapping[str, float] = {"neighbours": 1.0, "silhouette": 1.0, "stability": 0.5, "words": 0.5}
-# Difference of weighted sums below which two numbers of clusters are as good as equal.
+# Difference of weighted sums below which two numbers of clusters count as equally good.
 NEARLY_EQUAL = 0.01
 # Gap (see :mod:`coterie.selection.k_criteria`) below which there may be no clusters: one cloud has a gap of about 0.
 SMALLEST_GAP = 0.02
@@ -63,7 +63,7 @@ class KCandidate:
 
 @dataclass(frozen=True)
 class ChosenK:
-    """What :func:`choose_k` found.
+    """The result of :func:`choose_k`.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ChosenK:
     lowest, highest:
         The range of the numbers.
     looked_at, n_texts:
-        How many texts were looked at, and how many distinct texts there are.
+        How many texts were compared (a sample of many), and how many distinct texts there are.
     why:
         The reasons, as sentences for people.
     """
@@ -111,15 +111,15 @@ def choose_k(
 ) -> ChosenK:
     """Choose a number of clusters for ``texts`` without labels, from the vectors of the pretrained encoder.
 
-    Up to 4,000 distinct texts are looked at. Every number of clusters is a cut of one Ward tree, and the one with the
+    Up to 4,000 distinct texts are compared. Every number of clusters is a cut of one Ward tree, and the one with the
     largest weighted sum of criteria is chosen: semantic modularity and silhouette, and with half the weight lexical
-    modularity and stability under resampling. A geometric grid over the range comes first, then the numbers around its
-    best.
+    modularity and stability under resampling. The first pass compares a geometric grid over the range, the second one
+    the numbers around the best of the first.
 
-    Take it as a first guess. On the eight short-text sets of the benchmark it was off by a factor of 1.7 on average and
-    of 2.1 at worst: too many clusters for 4 to 8 broad classes, too few for 89 to 152 narrow ones. On the tuning sets,
-    on which its weights were chosen, it was off by 1.3, but three classes of one set came out as 24: the classes that
-    people define need not be clusters of the vectors. docs/BENCHMARKS.md has every set.
+    Use the result as a first guess. On the eight short-text sets of the benchmark it was off by a factor of 1.7 on
+    average and of 2.1 at worst: too many clusters for 4 to 8 broad classes, too few for 89 to 152 narrow ones. On the
+    tuning sets, on which its weights were chosen, it was off by 1.3, but for one set of three classes it chose 24: the
+    classes that people define need not be clusters of the vectors. docs/BENCHMARKS.md has every set.
 
     Parameters
     ----------
@@ -156,10 +156,10 @@ def choose_k(
         sample = draw_sample(corpus, SAMPLE_SIZE, seed)
         shown = sample.corpus.distinct
         n_texts, looked_at = len(corpus.distinct), len(shown)
-        # Before the encoder is loaded: what cannot work should not cost seconds.
+        # Checked before the encoder is loaded, so that an impossible range fails at once.
         low, high = resolve_range(k_range, n_texts, looked_at)
         if vectors is None:
-            found = _encoded(sample.corpus, encoder, pooling, normalize, max_length, device)
+            found = _encode(sample.corpus, encoder, pooling, normalize, max_length, device)
         else:
             from coterie.encoders.precomputed_embeddings import embeddings_by_text
 
@@ -210,7 +210,7 @@ def _reasons(best: KCandidate, candidates: tuple[KCandidate, ...]) -> list[str]:
     return reasons
 
 
-def _encoded(
+def _encode(
     corpus: Corpus, encoder: str, pooling: str, normalize: bool | str, max_length: int, device: str
 ) -> NDArray[np.float32]:
     from coterie.encoders.pretrained import load_pretrained

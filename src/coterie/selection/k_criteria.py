@@ -1,7 +1,6 @@
 """The label-free criteria of a number of clusters.
 
-Clusters are cuts of a Ward tree: one tree gives the clusters for every number, so that a subsample costs one tree
-however many numbers are compared.
+Clusters are cuts of a Ward tree. One tree gives the clusters for every number, so each subsample needs only one tree.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from coterie.metrics.internal.modularity import NeighbourPairs, lexical_pairs, s
 from coterie.metrics.internal.reference_cloud import principal_coordinates, reference_points
 from coterie.selection.criteria import CRITERIA
 
-# Principal dimensions in which trees are built: the others are mostly noise, and cost time.
+# Principal dimensions in which trees are built: the other dimensions are mostly noise, and cost time.
 DIMENSIONS = 50
-# Pairs of subsamples whose clusters are compared.
+# Pairs of subsamples to measure stability on: each pair costs two trees.
 SUBSAMPLE_PAIRS = 5
 # Share of the texts in a subsample: half of the texts are then in both.
 SUBSAMPLE_SHARE = 0.7
-# Reference clouds without clusters that the gap is measured against.
+# Reference clouds without clusters that the gap is measured against: each costs one tree.
 REFERENCE_CLOUDS = 2
-# Each criterion that has a formula in :mod:`coterie.selection.criteria`, by the name it has in run.json.
+# Names in run.json of the criteria that :mod:`coterie.selection.criteria` computes.
 NAMES = {"silhouette": "silhouette", "neighbours": "semantic_modularity", "words": "lexical_modularity"}
 
 
 class _SubsamplePair(NamedTuple):
-    """Ward trees of two subsamples, and the rows of each that the other has, too."""
+    """Ward trees of two subsamples, and the rows of each that are also in the other."""
 
     tree: NDArray[np.float64]
     rows: NDArray[np.int64]
@@ -79,7 +78,7 @@ class TreeCriteria:
         self.lexical_pairs: NeighbourPairs | None = None if texts is None else lexical_pairs(texts)
 
     def labels(self, k: int) -> NDArray[np.int64]:
-        """Return the ``k`` clusters that are compared: the tree of all texts, cut."""
+        """Return the cluster of each text, from 0 to ``k - 1``: a cut of the tree of all texts."""
         return cut(self._tree, len(self.units), k)
 
     def compute(self, k: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Which numbers of clusters are compared: a range, a geometric grid over it, and the numbers around its best."""
+"""Numbers of clusters to compare: a range, a geometric grid over it, and a finer grid around the best number."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from coterie.errors import InputError, SettingError
 
-# Distinct texts; fewer do not show how many clusters they form.
+# Fewest distinct texts from which a number of clusters is chosen: fewer do not show how many clusters they form.
 FEWEST_TEXTS = 10
-# Most clusters without a given range: people do not read more, and a sample of some thousand texts has too few of each.
+# Most clusters if no range is given: people do not read more, and a sample of some thousand texts has too few of each.
 MOST_BY_DEFAULT = 200
-# Numbers in the first pass, from the lowest to the highest, each the same factor above the one before.
+# Numbers of clusters in the first pass: from 2 to 200, each is about a fifth larger than the one before.
 GRID_SIZE = 24
-# Most numbers in the second pass, around the best of the first.
+# Most numbers of clusters in the second pass, around the best of the first: it costs a third of the first pass.
 REFINEMENT_SIZE = 8
 
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 # Neighbours of each text in a graph: UMAP's default.
 GRAPH_NEIGHBOURS = 15
-# Semantic neighbours of each text, the nearest of them, that the criteria count.
+# Nearest semantic neighbours of each text that the criteria count.
 COUNTED_NEIGHBOURS = 10
 # Times that vectors are averaged with their neighbours before they are clustered.
 SMOOTHING_STEPS = 3
-# Times before they are compared with Gaussians: more would make every cluster a point.
+# Times that vectors are averaged before they are compared with Gaussians: more would contract clusters to points.
 LIGHT_SMOOTHING_STEPS = 1
 # Principal dimensions in which clusters are compared with Gaussians: the others are mostly noise.
 DIMENSIONS = 20
@@ -47,7 +47,7 @@ class LexicalGraph:
     graph:
         Weights from 0 to 1 between texts that share words.
     pairs:
-        Each text beside its nearest texts; the lexical neighbours that the criteria count.
+        Pairs of each text and its nearest texts: the lexical neighbours that the criteria count.
     device:
         Where neighbours are searched.
     """
@@ -110,12 +110,12 @@ class NeighbourGraphs:
 
     @property
     def semantic_pairs(self) -> NeighbourPairs:
-        """Each text beside its nearest texts by the encoder."""
+        """Pairs of each text and its nearest texts by the encoder."""
         return neighbour_pairs(self.nearest_rows)
 
     @property
     def lexical_pairs(self) -> NeighbourPairs | None:
-        """Each text beside its nearest texts by TF-IDF; ``None`` without a lexical graph."""
+        """Pairs of each text and its nearest texts by TF-IDF; ``None`` without a lexical graph."""
         return None if self.lexical is None else self.lexical.pairs
 
     @property
@@ -157,7 +157,7 @@ def build_graphs(
     device: torch.device | str = "cpu",
     seed: int = 0,
 ) -> NeighbourGraphs:
-    """Build the semantic graph of vectors, and weight the lexical graph beside it.
+    """Build the semantic graph of vectors and compute the weight of the lexical graph.
 
     The lexical graph is weighted by how well semantic clusters preserve lexical neighbours: the modularity of a
     partition on the lexical neighbours, divided by its modularity on the semantic ones, between 0 and 1. Words that

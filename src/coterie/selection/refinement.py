@@ -1,4 +1,7 @@
-"""Refine a partition over the neighbour graph: each text joins the cluster its vector and neighbours favour."""
+"""Refine a partition on the neighbour graph: each text moves to its most probable cluster.
+
+The probability depends on the text's vector and on the clusters of its neighbours.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ if TYPE_CHECKING:
 
     from coterie.selection.neighbour_graphs import NeighbourGraphs
 
-# Steps without a size penalty: afterwards next to nothing moves.
+# Steps without a size penalty: afterwards hardly any text moves.
 STEPS = 10
-# Most steps with a size penalty: balancing moves texts further and takes longer.
+# Most steps with a size penalty: balancing moves more texts and takes longer.
 BALANCING_STEPS = 80
 # Steps without a moved text after which the refinement ends.
 PATIENCE = 10
@@ -68,7 +71,7 @@ def refine_assignment(
             plan = self_adaptive_transport(-logits.double(), mass, 1.0, size_penalty / n_clusters).plan
             probabilities = (plan / plan.sum(dim=1, keepdim=True)).float()
         updated = probabilities.argmax(dim=1)
-        # The texts of a cluster that would become empty stay.
+        # Texts of a cluster that would become empty stay in it.
         stay = (torch.bincount(updated, minlength=n_clusters) == 0)[current]
         updated = torch.where(stay, current, updated)
         probabilities = torch.where(stay[:, None], one_hot(current, n_clusters), probabilities)
@@ -82,8 +85,8 @@ def refine_assignment(
 def assignment_logits(units: Tensor, neighbours: Tensor, probabilities: Tensor, weights: Tensor) -> Tensor:
     """Return the logits of each text's next cluster, from the current probabilities of all texts.
 
-    ``log a_ik + log b_ik``, where ``a_i`` is the softmax of the cosines with the cluster means over ``TEMPERATURE``,
-    and ``b_i`` the smoothed mean of the neighbours' probabilities.
+    They are ``log a_ik + log b_ik``. ``a_i`` is the softmax of the cosines with the cluster means, divided by
+    ``TEMPERATURE``; ``b_i`` is the smoothed mean of the neighbours' probabilities.
 
     Parameters
     ----------

@@ -21,10 +21,10 @@ from coterie.selection.refinement import refine_assignment
 if TYPE_CHECKING:
     import torch
 
-# Distinct texts that are clustered and compared. Of more, as many are sampled, and the others follow the nearest of
-# them: searching the neighbours of all takes time that grows with the square of their number.
+# Most distinct texts that are clustered and compared: the time of the neighbour search grows with the square of their
+# number. A larger set is sampled, and every other text gets the cluster of the nearest sampled text.
 MOST_TEXTS = 30_000
-# The criteria of a clustering (see :mod:`coterie.selection.criteria`), beside its stability.
+# The criteria of a clustering (see :mod:`coterie.selection.criteria`) apart from its stability.
 CRITERIA = ("lexical_modularity", "normalised_semantic_modularity", "silhouette", "gaussian_likelihood")
 # Subsamples that are clustered again to measure stability.
 SUBSAMPLES = 4
@@ -36,9 +36,8 @@ LARGEST_SUBSAMPLE = 2_000
 EQUAL_SIZE_PENALTY = 5.0
 # The clustering on which it is tested whether sizes look equal.
 SIZE_TEST_CLUSTERING = "smoothed k-means"
-# How far neighbours in one cluster, lexical and semantic in sum, may fall (as a share) when sizes are balanced, for
-# sizes to look equal. On sets made from the tuning sets, classes of equal size lose up to 4.8 %, uneven ones (1:20 and
-# more) from 8.5 %.
+# Largest fall of lexical plus semantic modularity (relative) under balancing for which sizes look equal. On sets made
+# from the tuning sets, classes of equal size lose up to 4.8 %, uneven ones (1:20 and more) at least 8.5 %.
 LARGEST_FALL = 0.05
 
 
@@ -66,7 +65,7 @@ class ScoredClustering:
 
 @dataclass(frozen=True)
 class ChosenStart:
-    """What :func:`choose_start` selected.
+    """The result of :func:`choose_start`.
 
     Attributes
     ----------
@@ -137,7 +136,7 @@ def choose_start(
 
 
 def choose_among(graphs: NeighbourGraphs, n_clusters: int, weights: NDArray[Any], seed: int) -> ChosenStart:
-    """Make the clusterings on these graphs and select one; of those with balanced sizes, where sizes look equal."""
+    """Make the clusterings on these graphs and select one; where sizes look equal, one with balanced sizes."""
     clusterings = make_clusterings(graphs, n_clusters, weights, seed)
     if sizes_look_equal(clusterings, graphs, n_clusters, weights):
         # Without stability: balanced clusterings are much alike, and stability takes the longest to compute.
@@ -172,14 +171,14 @@ def balance_sizes(graphs: NeighbourGraphs, labels: NDArray[np.int64], weights: N
 def score_clusterings(
     clusterings: Sequence[Clustering], graphs: NeighbourGraphs, stability: Sequence[float] | None = None
 ) -> tuple[ScoredClustering, ...]:
-    """Compute the criteria of all clusterings and rank them, the best first and the earlier of equals."""
+    """Compute the criteria of all clusterings and rank them: the best first, equal ones in their order."""
     stabilities = [UNKNOWN] * len(clusterings) if stability is None else stability
     table = [
         compute_criteria(CRITERIA, each.labels, graphs) | {"stability": value}
         for each, value in zip(clusterings, stabilities, strict=True)
     ]
     columns = [np.array([row[name] for row in table]) for name in (*CRITERIA, "stability")]
-    known = [_standardised(column) for column in columns if not np.isnan(column).any()]
+    known = [_standardise(column) for column in columns if not np.isnan(column).any()]
     scores = np.mean(known, axis=0)
     scored = [
         ScoredClustering(each.name, each.labels, row, float(score))
@@ -207,5 +206,5 @@ def stability_of(
     return [float(each) for each in np.mean(agreements, axis=0)]
 
 
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((values - values.mean()) / max(float(values.std()), 1e-12))

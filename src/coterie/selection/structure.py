@@ -1,4 +1,4 @@
-"""Whether there is anything to cluster: more than one subject, and more structure than random vectors have."""
+"""Test whether texts have clusters: more than one subject, and more structure than random vectors have."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from coterie.metrics.internal.reference_cloud import reference_units
 from coterie.selection.candidates import RESTARTS
 from coterie.selection.neighbour_graphs import build_graphs
 
-# Most texts that are clustered; of more, as many are sampled.
+# Most texts that are clustered. A larger set is sampled, which bounds the time.
 MOST_TEXTS = 3_000
 # Reference clouds that the vectors are compared with.
 REFERENCE_CLOUDS = 2
 # Nearest neighbours of each text that should share its cluster: few, because small clusters cannot hold more.
 COUNTED_NEIGHBOURS = 5
 # Smallest structure (see :func:`structure_beyond_chance`) of texts that are worth training on. Texts of random words
-# have up to 0.09, the tuning sets 0.29 to 0.94, two hundred of their texts 0.16 and more; a hundred texts in 20
-# clusters cannot be distinguished from chance (benchmarks/results/structure.json).
+# have up to 0.09, the tuning sets 0.29 to 0.94, and samples of 200 texts from the tuning sets at least 0.16. A hundred
+# texts in 20 clusters cannot be distinguished from chance (benchmarks/results/structure.json).
 LEAST_STRUCTURE = 0.12
 # Smallest similarity (see :func:`mean_similarity`) of texts that are all about one subject. The tuning sets have 0.03
 # to 0.39, variations of one message 0.75 to 0.9.
@@ -47,9 +47,9 @@ def structure_beyond_chance(vectors: NDArray[Any], n_clusters: int, seed: int = 
     """Return how much more modular clusters of ``vectors`` are than clusters of a cloud without structure.
 
     Both are clustered by k-means of the smoothed vectors, and compared by the modularity of the clusters on the nearest
-    neighbours. 0: as modular as in the cloud, which is as wide in every direction; 1: as modular as so many clusters
-    can be. A cloud that is very long in one direction, cut into two or four clusters, may have up to 0.5: on the sphere
-    it falls into opposite caps.
+    neighbours. 0: as modular as the clusters of the cloud, which has the same width in every direction. 1: as modular
+    as ``n_clusters`` clusters can be. A cloud that is very long in one direction reaches up to 0.5 with two or four
+    clusters, because it lies in opposite caps of the sphere.
     """
     generator = np.random.default_rng(seed)
     sampled = np.sort(generator.permutation(len(vectors))[:MOST_TEXTS])
@@ -61,7 +61,7 @@ def structure_beyond_chance(vectors: NDArray[Any], n_clusters: int, seed: int = 
 
 
 def mean_similarity(vectors: NDArray[Any], unrelated: NDArray[Any]) -> float:
-    """Return how similar any two of ``vectors`` are: 0 as much as those of ``unrelated`` texts, 1 if all are equal."""
+    """Return the mean cosine between ``vectors``, rescaled: 0 as between ``unrelated`` texts, 1 if all are equal."""
     usual = _mean_cosine(unrelated)
     return (_mean_cosine(vectors) - usual) / max(1 - usual, 1e-12)
 

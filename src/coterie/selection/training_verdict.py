@@ -20,9 +20,9 @@ from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 
 Outcome: TypeAlias = Literal["helped", "helped on balance", "did not help", "changed little", "unknown"]
 
-# Texts that are sampled to judge a partition; their nearest neighbours are searched among the sample.
+# Most texts on which a partition is judged: searching their nearest neighbours takes seconds. More are sampled.
 SAMPLE_SIZE = 4_000
-# Distinct texts; with fewer there is no neighbour to lose.
+# Fewest distinct texts for a verdict: two texts have no neighbour to lose.
 FEWEST_TEXTS = 3
 # Smallest difference of a criterion (a share, or nats per word) that is worth mentioning.
 NOTICEABLE = 0.005
@@ -101,7 +101,7 @@ def compare_candidates(start: Candidate, trained: Candidate) -> TrainingVerdict:
 def _outcome(start: Candidate, trained: Candidate, criteria: Sequence[CriterionChange]) -> Outcome:
     if trained.gain_over(start) > 0:
         return "helped on balance" if any(each.change < 0 for each in criteria) else "helped"
-    # The same partition is no small change: the guard, or the training, found nothing better than the start.
+    # An unchanged partition is not a small change: the guard, or the training, found nothing better than the start.
     if not _same_partition(start.labels, trained.labels) and all(abs(each.change) < NOTICEABLE for each in criteria):
         return "changed little"
     return "did not help"
@@ -124,12 +124,12 @@ def judge_training(
     """Judge without labels whether the partition after fine-tuning is better than the one before.
 
     Both are scored on the same graphs of nearest neighbours: by the pretrained encoder's vectors and by the words of
-    the texts, neither of which training can have moved. Of more than 4,000 distinct texts, 4,000 are sampled.
+    the texts. Training changes neither. Of more than 4,000 distinct texts, 4,000 are sampled.
 
     Parameters
     ----------
     texts:
-        One text per row. Of a repeated text the first row counts.
+        One text per row. Only the first row of a repeated text counts.
     frozen_vectors:
         Vectors of the pretrained encoder, one row per text; ``None`` where it cannot be loaded: the outcome is then
         ``"unknown"``.

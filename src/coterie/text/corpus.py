@@ -18,7 +18,7 @@ from coterie.errors import InputError
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-# How error messages show a cell: at most 60 characters.
+# Format of a cell in error messages: at most 60 characters.
 _SHORT_REPR = reprlib.Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 60
 # Cells that are joined and checked together: enough for speed, few enough for memory.
@@ -122,7 +122,7 @@ def as_corpus(texts: object, *, allow_empty: bool = False) -> Corpus:
 
     Takes a list or tuple of strings (or another sequence), a 1-D numpy array, a pandas or polars Series, a
     pyarrow Array or ChunkedArray. None, NaN and NA become empty texts. Raises :class:`InputError` for any
-    other cell that is not a string and, unless ``allow_empty``, for no texts at all or none but empty ones.
+    other cell that is not a string. Unless ``allow_empty``, raises it also if there are no texts, or only empty ones.
     """
     if isinstance(texts, Corpus):
         return texts
@@ -222,7 +222,7 @@ def _check_text(cell: object, index: int, where: Callable[[int], str]) -> str:
 
 
 def _column_cells(texts: object) -> tuple[str | None, Sequence[object]]:
-    """Return the name, if any, and the cells of whatever :func:`as_corpus` takes."""
+    """Return the name, if any, and the cells of any input that :func:`as_corpus` accepts."""
     if isinstance(texts, (str, bytes, Path)):
         raise InputError(
             f"received a single {type_name(texts)} {short_repr(texts)}: pass a list of texts (a file is read "

@@ -14,11 +14,11 @@ from coterie.errors import InputError
 from coterie.text.line_sources import read_lines
 from coterie.text.source import Batch, Column, Source
 
-# Characters in one cell; a longer cell is nearly always a quote that was never closed.
+# Most characters in one cell: a longer cell is nearly always an unclosed quote.
 MAX_CELL_CHARACTERS = 2**24
 
-# The csv module has one cell limit for the whole process. It is raised only while rows are being read, and
-# one reader at a time does so, so that the old limit is always put back.
+# The csv module has one cell limit per process. One reader at a time raises it, only while it reads rows, and then
+# restores the old limit.
 _cell_limit_lock = threading.Lock()
 
 
@@ -39,13 +39,13 @@ class DelimitedSource(Source):
 
     ``separator`` None means a comma, or a semicolon if the header line has semicolons and no comma. Cells are
     always strings: ``null``, ``nan`` and ``NA`` are texts. A blank line is an empty text if there is only one
-    column, and is passed over otherwise.
+    column, and is skipped otherwise.
     """
 
     path: Path
     separator: str | None
 
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         with _raise_cell_limit():
             return [Column(name) for name in _Rows(self).header]
 

@@ -1,4 +1,4 @@
-"""Function words: words that occur in texts about any topic, and so distinguish no clusters."""
+"""Function words: words that occur in texts about every topic and therefore do not distinguish clusters."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from functools import cache
 
 
-def _listed(words: str) -> frozenset[str]:
+def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# In scikit-learn's English list of stop words, but content words: texts are about them.
-ENGLISH_CONTENT_WORDS = _listed("amount bill call cry detail fire interest mill system")
+# Content words, which texts can be about, in scikit-learn's list of English stop words.
+ENGLISH_CONTENT_WORDS = _word_set("amount bill call cry detail fire interest mill system")
 
-# Missing in that list: forms of "do", and contractions without their apostrophe.
-MORE_ENGLISH = _listed(
+# Function words that are missing in that list: forms of "do", and contractions without their apostrophe.
+MORE_ENGLISH = _word_set(
     """
     did does doing done just im ive dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt werent hasnt
     havent hadnt youre theyre thats theres
@@ -24,7 +24,7 @@ MORE_ENGLISH = _listed(
 )
 
 # English content words that hardly show what a text is about: they count half, and end no phrase.
-LIGHT_ENGLISH = _listed(
+LIGHT_ENGLISH = _word_set(
     """
     able actually ago ask asked came come coming day days different getting gets going gone good got know let lets
     like look looking looks lot make makes making maybe need needed needs new ok okay old really right said say
@@ -34,7 +34,7 @@ LIGHT_ENGLISH = _listed(
 )
 
 # Function words of other languages that are also English words or abbreviations.
-ALSO_ENGLISH = _listed(
+ALSO_ENGLISH = _word_set(
     """
     die war was will man hat so am an in da mal er es den dem des um ob nun on or son car pour sans sur me ton as est
     ni ou pas plus encore entre comment elle no con era he has ha sin hay lo eso mi si nada come per sei fare se ed
@@ -43,7 +43,7 @@ ALSO_ENGLISH = _listed(
     """
 )
 
-# English contractions (it's, don't) are function words too, but not in the lists.
+# English contractions (it's, don't): function words that the lists do not contain.
 CONTRACTION = re.compile(r"(n['’]t|['’](s|re|ve|ll|d|m))$")
 
 # An article or pronoun that lost its vowel before the next word: l'été, dell'ordine.
@@ -53,7 +53,7 @@ ELISION = re.compile(
 ELIDING_LANGUAGES = frozenset({"french", "italian"})
 
 OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
-    "german": _listed(
+    "german": _word_set(
         """
         der die das den dem des ein eine einen einem einer eines und oder aber auch nicht kein keine keinen keinem
         ich du er sie es wir ihr mich mir dich dir ihn ihm uns euch ihnen sich mein meine meinen meinem meiner dein
@@ -66,7 +66,7 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         jeder jedes viele viel wenig mehrere
         """
     ),
-    "french": _listed(
+    "french": _word_set(
         """
         le la les un une des du de au aux et ou mais donc ni car que qui quoi dont où ce cet cette ces cela ça je tu il
         elle on nous vous ils elles me te se lui leur leurs mon ma mes ton ta tes son sa ses notre nos votre vos est
@@ -77,7 +77,7 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         autre autres chaque plusieurs peu beaucoup maintenant dit
         """
     ),
-    "spanish": _listed(
+    "spanish": _word_set(
         """
         el la los las un una unos unas lo al del de y e o u pero sino ni que quien quién qué cual cuál cuando cuándo
         como cómo donde dónde porque por para con sin sobre entre hasta desde hacia en a yo tú él ella nosotros ellos
@@ -88,7 +88,7 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         aunque pues cada mismo misma tan tanto mucho mucha muchos muchas poco sido ahora después antes luego solo sólo
         """
     ),
-    "italian": _listed(
+    "italian": _word_set(
         """
         il lo la i gli le un uno una di del dello della dei degli delle a al allo alla ai agli alle da dal dallo dalla
         dai dalle in nel nello nella nei nelle con su sul sullo sulla sui sulle per tra fra e ed o ma se che chi cui non
@@ -99,7 +99,7 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         dopo prima durante mentre però quindi ogni stesso stessa altro altra ora adesso
         """
     ),
-    "portuguese": _listed(
+    "portuguese": _word_set(
         """
         o a os as um uma uns umas do da dos das de no na nos nas em ao à aos às pelo pela pelos pelas por para com sem
         sobre entre até desde e ou mas nem que quem qual quais quando como onde porque se não sim eu tu ele ela nós
@@ -110,7 +110,7 @@ OTHER_LANGUAGES: Mapping[str, frozenset[str]] = {
         mesmo mesma agora segundo
         """
     ),
-    "dutch": _listed(
+    "dutch": _word_set(
         """
         de het een en of maar want dus dat die dit deze wat wie waar wanneer waarom hoe welke ik jij je u hij zij ze wij
         we jullie mij me jou hem haar ons hun zich mijn jouw uw zijn onze is ben bent was waren wordt worden werd

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from coterie.text.function_words import OTHER_LANGUAGES, english_function_words
 
 WORD = re.compile(r"[^\W\d_]+")
-# The share of the clusters' entropy that the language must explain: from a half on, they are mainly languages.
+# Smallest share of the clusters' entropy that languages explain where clusters mainly separate languages: a half.
 LEAST_EXPLAINED_SHARE = 0.5
-# The share of the texts that a language must have: below it, chance hits of single function words are too frequent.
+# Smallest share of the texts in a language that counts: below it, most texts match a single function word by chance.
 LEAST_SHARE = 0.05
-# Texts per cluster whose language is identified: enough for a majority, few enough for large clusters.
+# Most texts per cluster whose language is identified: enough for a majority, and fast for large clusters.
 TEXTS_PER_CLUSTER = 200
 
 
 def identify_languages(texts: Sequence[str]) -> list[str]:
-    """Return the language of which each text has most function words; "" for none, or a tie of two languages."""
+    """Return for each text the language with most function words in it; "" for none, or a tie of two languages."""
     function_words = {"english": english_function_words(), **OTHER_LANGUAGES}
     found = []
     for text in texts:
@@ -34,7 +34,7 @@ def identify_languages(texts: Sequence[str]) -> list[str]:
 
 
 def find_language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the languages, most frequent first, if the clusters mainly separate languages; else nothing.
+    """Return the languages, most frequent first, if the clusters mainly separate languages; otherwise an empty tuple.
 
     They do if the mutual information of cluster and language is at least half of the clusters' entropy, over the texts
     whose language is identified.
@@ -59,8 +59,8 @@ def find_language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tupl
 def identify_cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]) -> list[str | None]:
     """Return the language of each cluster (its rows of ``texts``) if it differs from that of the run; else ``None``.
 
-    It differs if most of the cluster's texts are in a language that is not the most frequent one of the run. In large
-    clusters, the language of some texts is identified, spread over their rows.
+    It differs if most of the cluster's texts are in a language that is not the most frequent one of the run. In a large
+    cluster, the language of ``TEXTS_PER_CLUSTER`` texts, evenly spaced over its rows, is identified.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class PlainTextSource(Source):
 
     path: Path
 
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         return [Column("text", holds_text=True)]
 
     def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
@@ -128,9 +128,9 @@ class JsonLinesSource(Source):
 
     path: Path
 
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         holds_text: dict[str, bool | None] = {}
-        missing = None if sought is None else set(sought)
+        missing = None if requested is None else set(requested)
         for _, _, row in self._rows():
             for key, value in row.items():
                 if value is not None:

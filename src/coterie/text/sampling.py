@@ -1,4 +1,4 @@
-"""Draw a sample of a corpus to learn on, and return from its texts to all rows."""
+"""Draw a sample of a corpus to train on, and expand values per sampled text to all rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.text.corpus import Corpus
 
-# Distinct texts below which clusters were seen to change with the seed.
+# Number of distinct texts below which clusters often change with the seed.
 FEW_TEXTS = 1_000
 
 
@@ -26,7 +26,7 @@ class Sample:
     corpus:
         All rows of the drawn texts: a repeated text keeps its weight.
     drawn, others:
-        Places in ``whole.distinct`` of the drawn texts and of the others, rising.
+        Positions in ``whole.distinct`` of the drawn texts and of the others, ascending.
     """
 
     whole: Corpus
@@ -56,19 +56,19 @@ class Sample:
 
 
 def sample_places(corpus: Corpus, initial_labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each row's text among those that were learned on; -1 for other texts.
+    """Return the position of each row's text among the texts that a method was trained on; -1 for other texts.
 
-    ``initial_labels`` are those of a trained method: the labels before training of the rows it learned on, -1 for the
-    others. Its snapshots hold the texts it learned on, in this order.
+    ``initial_labels`` are those of a trained method: the labels before training of the rows it was trained on, -1 for
+    the others. Its snapshots hold the texts it was trained on, in this order.
     """
-    learned_on = initial_labels >= 0
+    in_training = initial_labels >= 0
     places = np.full(len(corpus), -1, dtype=np.int64)
-    places[learned_on] = np.unique(corpus.distinct_index[learned_on], return_inverse=True)[1]
+    places[in_training] = np.unique(corpus.distinct_index[in_training], return_inverse=True)[1]
     return places
 
 
 def labels_by_row(labels: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one label per row from one per learned text; -1 where ``places`` (:func:`sample_places`) is -1."""
+    """Return one label per row from one per training text; -1 where ``places`` (:func:`sample_places`) is -1."""
     return np.where(places >= 0, labels[np.maximum(places, 0)], -1)
 
 
@@ -78,10 +78,10 @@ def whole_sample(corpus: Corpus) -> Sample:
 
 
 def draw_sample(corpus: Corpus, size: int | None, seed: int, most_rows: int | None = None) -> Sample:
-    """Draw ``size`` of the distinct texts, all with equal probability; all of them if there are no more, or no size.
+    """Draw ``size`` of the distinct texts with equal probability; return all if ``size`` is ``None`` or large enough.
 
-    With ``most_rows``, for methods that hold every row in memory, repeats are left out evenly until so many rows
-    remain; each text keeps at least one row.
+    With ``most_rows``, for methods that hold every row in memory, repeated rows are left out evenly until at most
+    ``most_rows`` rows remain; each text keeps at least one row.
     """
     n_texts = len(corpus.distinct)
     if size is None or n_texts <= size:
@@ -98,7 +98,7 @@ def draw_sample(corpus: Corpus, size: int | None, seed: int, most_rows: int | No
 
 
 def _thin_out(rows: NDArray[np.int64], texts: NDArray[np.int64], n_texts: int, most_rows: int) -> NDArray[np.int64]:
-    """Return the first rows of each text, in proportion to its number of rows: ``most_rows`` in all, if possible."""
+    """Return the first rows of each text, in proportion to its number of rows: ``most_rows`` in total, if possible."""
     order = np.argsort(texts, kind="stable")
     _, begins, counts = np.unique(texts[order], return_index=True, return_counts=True)
     share = max(0, most_rows - n_texts) / (len(rows) - n_texts)

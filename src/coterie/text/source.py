@@ -33,10 +33,10 @@ class Source(ABC):
     name: str
 
     @abstractmethod
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         """Return the columns in order.
 
-        A source that has to search may stop once it has found all ``sought`` names; None requests every column.
+        A source that has to search may stop once it has found all ``requested`` names; None requests every column.
         """
 
     @abstractmethod
@@ -74,8 +74,8 @@ def choose_columns(
     """Choose the columns; raise with the columns of the source and the parameter to give if one is missing."""
     keep_all = keep_columns == "all"
     kept = (keep_columns,) if isinstance(keep_columns, str) else tuple(keep_columns)
-    sought = [text_column or "text", *((id_column,) if id_column is not None else ()), *kept]
-    columns = source.columns(None if keep_all else sought)
+    requested = [text_column or "text", *((id_column,) if id_column is not None else ()), *kept]
+    columns = source.columns(None if keep_all else requested)
     names = [column.name for column in columns]
     _require_unique(source, names)
     if not keep_all:

@@ -17,7 +17,7 @@ class ParquetSource(Source):
 
     path: Path
 
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -52,7 +52,7 @@ class ArrowTableSource(Source):
 
     table: Any
 
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         return _arrow_columns(self.table.schema)
 
     def batches(self, names: Sequence[str], optional: Collection[str], size: int) -> Iterator[Batch]:
@@ -67,7 +67,7 @@ class FrameSource(Source):
 
     frame: Any
 
-    def columns(self, sought: Collection[str] | None) -> list[Column]:
+    def columns(self, requested: Collection[str] | None) -> list[Column]:
         import narwhals as nw
 
         string_types = (nw.String, nw.Categorical, nw.Enum)

@@ -87,7 +87,7 @@ class SplitText:
     ----------
     words: the words in order.
     gaps: one more than words: the white space before the first word, between each two (``""`` where two words touch,
-        as in Chinese), and after the last. Gaps and words in turn are the text.
+        as in Chinese), and after the last. Gaps and words, joined in turn, are the text.
     """
 
     words: tuple[str, ...]
@@ -102,7 +102,7 @@ class SplitText:
         return "".join(chain.from_iterable(zip(gaps, (*words, ""), strict=True)))
 
     def keep_words(self, places: Sequence[int]) -> str:
-        """Return the words at ``places`` (rising) alone, one space where white space was between two of them."""
+        """Return only the words at ``places`` (ascending), with one space where white space was between two of them."""
         words = [self.words[place] for place in places]
         if "" not in self.gaps[1:-1]:
             return " ".join(words)

@@ -1,4 +1,4 @@
-"""Measures that take true labels. No method imports them: labels enter here and nowhere earlier."""
+"""Measures that take true labels. No method imports them, so that no method uses labels."""
 
 from __future__ import annotations
 

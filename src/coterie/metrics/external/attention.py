@@ -1,4 +1,4 @@
-"""How much AECL's attention gives to texts of the wrong class (Eq. 18-19 of its paper)."""
+"""Measure the share of AECL's attention that goes to texts of another class (Eq. 18-19 of its paper)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coterie.metrics.external.scores import _codes, _is_missing
 
 @dataclass(frozen=True)
 class AttentionScores:
-    """How attention is divided, as shares of all attention.
+    """Shares of the attention between texts.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ def attention_scores(
     labels:
         One true label per text.
     weights:
-        How often each text occurs, for the mean over texts; once if not given.
+        Occurrences of each text, for the mean over texts; 1 if not given.
     """
     matrix = np.asarray(similarities, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape != (len(labels), len(labels)) or not len(labels):
@@ -74,11 +74,11 @@ def corpus_attention(
     batch_size_for: Callable[[int], int],
     seed: int = 0,
 ) -> AttentionScores:
-    """Return NS and PS over a corpus: the mean over its texts, in batches of the size the model trains with.
+    """Return NS and PS over a corpus: the mean over its texts, in batches of the model's training size.
 
-    As in training, every text is used once and weighted by how often it occurs; ``seed`` decides which texts share a
-    batch. Empty texts and those without a label (None, NaN, "") are left out; of a text with several labels the first
-    counts.
+    As in training, every text is used once and weighted by its occurrences; ``seed`` decides which texts share a batch.
+    Empty texts and those without a label (None, NaN, "") are left out. A text with several labels counts with its first
+    one.
 
     Parameters
     ----------

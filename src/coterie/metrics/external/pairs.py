@@ -1,4 +1,4 @@
-"""Pairs of texts that training moved together or apart (Table 5 of the ClusterBERT paper)."""
+"""Find pairs of texts that training moved together or apart (Table 5 of the ClusterBERT paper)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KINDS = {
     "rise": "moved together most",
     "fall": "moved apart most",
 }
-"""What each kind of pair is; the last two are the kinds without labels."""
+"""The description of each kind of pair; the last two are the kinds without labels."""
 
-# Texts among which pairs are searched: time and memory grow with the square of their number.
+# Most texts among which pairs are searched: time and memory grow with the square of their number.
 MOST_TEXTS = 2_000
 
 
@@ -39,7 +39,7 @@ class SentencePair:
 
     @property
     def change(self) -> float:
-        """How much more similar the two are at the end than at the start."""
+        """The similarity at the end minus the similarity at the start."""
         return self.similarities[-1] - self.similarities[0]
 
 
@@ -56,18 +56,19 @@ def sentence_pairs(
     With labels there are the five kinds of Table 5, in its order: same label and close throughout (by the lowest
     similarity over all snapshots), same label and the largest rise, different labels and the largest rise, different
     labels and the largest fall, same label and the largest fall. Without labels: the largest rise and the largest
-    fall. Rise and fall are from the first snapshot to the last, and a pair that did not rise is never listed as one.
+    fall. Rise and fall are from the first snapshot to the last. A pair whose similarity did not rise is never listed as
+    a rise, nor one that did not fall as a fall.
 
     Parameters
     ----------
     embeddings:
-        Embeddings of the same texts at two moments of the training or more, one row per text.
+        Embeddings of the same texts at two or more moments of the training, one row per text.
     labels:
         One true label per text; texts without one (None, NaN, "") are left out.
     count:
         Most pairs of each kind.
     most_texts:
-        Pairs are searched among at most so many texts, sampled by ``seed``.
+        Pairs are searched among at most this number of texts, sampled by ``seed``.
     """
     check_whole("count", count, least=1)
     check_whole("most_texts", most_texts, least=2)
@@ -143,7 +144,7 @@ def _similarities_over_time(
     texts: NDArray[np.int64],
     pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the cosine similarity of every pair at the start, at its lowest, and at the end."""
+    """Return the cosine similarity of every pair at the start, its lowest value, and that at the end."""
     start = lowest = end = np.empty(0)
     for i, vectors in enumerate(embeddings):
         unit = _unit(vectors[texts])

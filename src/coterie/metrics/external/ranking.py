@@ -1,4 +1,4 @@
-"""MAP and MRR: how well candidates are ranked by their similarity to a question."""
+"""Score the ranking of candidates by their similarity to a question: MAP and MRR."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from coterie.errors import InputError
 
 @dataclass(frozen=True)
 class RankingScores:
-    """From 0 to 1, over the questions that have a relevant candidate.
+    """Scores from 0 to 1, over the questions that have a relevant candidate.
 
     Attributes
     ----------
     map:
-        Mean average precision: for each relevant candidate the share of relevant ones down to it; their mean, and the
-        mean of that over the questions.
+        Mean average precision. Average precision is the mean, over the relevant candidates, of the share of relevant
+        candidates up to this rank.
     mrr:
-        Mean reciprocal rank: one over the rank of the first relevant candidate, as a mean over the questions.
+        Mean reciprocal rank: the mean over the questions of one over the rank of the first relevant candidate.
     n_questions:
-        How many were counted.
+        Number of questions with a relevant candidate.
     """
 
     map: float
@@ -34,9 +34,9 @@ class RankingScores:
 def evaluate_ranking(questions: Iterable[tuple[ArrayLike, ArrayLike]]) -> RankingScores:
     """Score the ranking of the candidates of each question.
 
-    ``questions`` yield, per question, the similarities of its candidates and which of them are relevant. Of equally
-    similar candidates the relevant ones are ranked last, so that ties gain nothing. A question without a relevant
-    candidate is left out.
+    ``questions`` has, for each question, the similarities of its candidates and whether each of them is relevant. Among
+    equally similar candidates the relevant ones are ranked last, so that ties do not raise the score. A question
+    without a relevant candidate is left out.
     """
     precisions, reciprocals = [], []
     for similarities, relevant in questions:
@@ -51,10 +51,10 @@ def evaluate_ranking(questions: Iterable[tuple[ArrayLike, ArrayLike]]) -> Rankin
 
 def relevant_ranks(similarities: ArrayLike, relevant: ArrayLike) -> NDArray[np.int64]:
     """Return the ranks of the relevant candidates, from 1, in ascending order."""
-    near, wanted = np.asarray(similarities, dtype=np.float64), np.asarray(relevant, dtype=bool)
-    if near.ndim != 1 or near.shape != wanted.shape:
-        raise InputError(f"{wanted.size} candidates are marked relevant or not, and {near.size} have a similarity")
+    near, is_relevant = np.asarray(similarities, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    if near.ndim != 1 or near.shape != is_relevant.shape:
+        raise InputError(f"{is_relevant.size} candidates are marked relevant or not, and {near.size} have a similarity")
     if not np.isfinite(near).all():
         raise InputError("a similarity is NaN or infinite: such candidates have no rank")
-    order = np.lexsort((wanted, -near))
-    return np.flatnonzero(wanted[order]) + 1
+    order = np.lexsort((is_relevant, -near))
+    return np.flatnonzero(is_relevant[order]) + 1

@@ -32,7 +32,7 @@ def match_labels(
     Parameters
     ----------
     assignments:
-        ``assignments.csv`` of a run, or what ``coterie predict`` wrote.
+        ``assignments.csv`` of a run, or the output of ``coterie predict``.
     labels:
         A table with the true labels.
     label_column:
@@ -60,7 +60,7 @@ def match_labels(
     ids = [str(key) for key in ours["id"]]
     if by_id.keys().isdisjoint(ids):
         raise InputError(f"{labels}: none of the ids in column {id_column!r} is in {assignments}")
-    # Labels for a part of the rows are the usual case: rows without one are left out of the scores and counted.
+    # Often only a part of the rows has a label: rows without one are left out of the scores and counted.
     return clusters, [by_id.get(key) for key in ids]
 
 
@@ -71,7 +71,7 @@ def score_assignments(assignments: Path, labels: Path, label_column: str, id_col
 
 
 def score_assigned_rows(clusters: Sequence[int], truth: Sequence[Any]) -> Scores:
-    """Return the scores over the rows that are in a cluster alone."""
+    """Return the scores over only the rows that are in a cluster."""
     inside = [row for row, cluster in enumerate(clusters) if cluster >= 0]
     return evaluate([truth[row] for row in inside], [clusters[row] for row in inside])
 
@@ -85,9 +85,9 @@ class RunPairs:
     snapshots:
         The run's snapshots, in order.
     pairs:
-        The pairs; they name texts by their place in the snapshots.
+        The pairs; they refer to texts by their row in the snapshots.
     rows:
-        By place in the snapshots, the first row (from 0) that holds the text.
+        For each row of the snapshots, the first row of the input (from 0) with this text.
     texts:
         One text per row.
     labels:
@@ -161,7 +161,7 @@ def pairs_of_run(assignments: Path, truth: Sequence[Any] | None) -> RunPairs:
         raise InputError(
             f"{assignments} has {len(texts):,} rows, the run's snapshots {len(places):,}: give the run's own folder"
         )
-    # Of a text that occurs several times the first row stands for all.
+    # A repeated text is represented by its first row.
     rows = {place: row for row, place in reversed(list(enumerate(places.tolist())))}
     labels = None if truth is None else labels_of_texts(places, truth, len(snapshots[0].embeddings))
     return RunPairs(snapshots, sentence_pairs([each.embeddings for each in snapshots], labels), rows, texts, labels)

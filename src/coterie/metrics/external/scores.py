@@ -1,9 +1,9 @@
-"""How well clusters agree with true labels: accuracy, NMI, ARI, purity.
+"""Measure the agreement of clusters with true labels: accuracy, NMI, ARI, purity.
 
-Labels may be of any hashable type, and clusters need not be as many as classes. All scores are fractions:
-1 is a perfect match, and only ARI can fall below 0 (worse than chance). A predicted ``-1`` says that the
-text is in no cluster: such a row counts as wrong in accuracy and purity, and in NMI and ARI all such rows
-form one cluster of their own. In the true labels ``-1`` is a class like any other.
+Labels may be of any hashable type, and the numbers of clusters and of classes may differ. All scores are fractions: 1
+is a perfect match, and only ARI can be below 0 (worse than chance). A predicted ``-1`` means that the text is in no
+cluster. These rows count as wrong in accuracy and purity, and as one cluster in NMI and ARI. In the true labels ``-1``
+is an ordinary class.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Labels: TypeAlias = Iterable[Hashable]
 class Scores:
     """Agreement of one clustering with the true labels, as fractions.
 
-    All numbers but ``n_without_label`` are of the scored rows, those with a true label.
+    All numbers except ``n_without_label`` are about the scored rows, those with a true label.
     """
 
     accuracy: float
@@ -100,7 +100,7 @@ def evaluate(labels_true: Labels, labels_pred: Labels) -> Scores:
     if not labelled:
         raise InputError(f"nothing to score: none of the {len(true)} rows has a true label; check the column of labels")
     true_codes = _codes([true[row] for row in labelled], "labels_true")
-    # All predictions are checked, so that a bad one shows whether or not its row has a true label.
+    # All predictions are checked, also those of rows without a true label.
     pred_codes = _codes(pred, "labels_pred", unassigned=UNASSIGNED)[labelled]
     table = Contingency.of(true_codes, pred_codes)
     counts = table.counts()
@@ -157,7 +157,7 @@ def _codes(labels: list[Hashable], name: str, unassigned: Hashable = None) -> ND
     codes = np.empty(len(labels), dtype=np.int64)
     for row, label in enumerate(labels):
         if _is_missing(label):
-            raise InputError(f"{name} has no label in row {row} ({label!r}): {_way_out_of_missing(name)}")
+            raise InputError(f"{name} has no label in row {row} ({label!r}): {_suggest_for_missing(name)}")
         try:
             codes[row] = UNASSIGNED if label == unassigned else code_of.setdefault(label, len(code_of))
         except (TypeError, ValueError) as error:  # ValueError: an array has no truth value
@@ -168,7 +168,7 @@ def _codes(labels: list[Hashable], name: str, unassigned: Hashable = None) -> ND
     return codes
 
 
-def _way_out_of_missing(name: str) -> str:
+def _suggest_for_missing(name: str) -> str:
     if name == "labels_true":
         return "leave the row out, or use evaluate(), which does"
     return f"use {UNASSIGNED} for a text in no cluster"
@@ -179,5 +179,5 @@ def _is_missing(label: Hashable) -> bool:
         return not label
     if isinstance(label, (float, np.floating)):
         return bool(np.isnan(label))
-    # pandas' own marks, known by name so that pandas need not be imported.
+    # pandas' own null values, recognised by name so that pandas is not imported.
     return type(label).__name__ in ("NAType", "NaTType")

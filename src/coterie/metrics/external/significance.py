@@ -1,7 +1,7 @@
-"""Whether one method is significantly better than another: a paired bootstrap, and Holm's correction.
+"""Test whether one method is significantly better than another: a paired bootstrap, and Holm's correction.
 
-A score has two sources of chance: which documents are in the data set, and which seeds were run. Both are resampled
-with replacement, in the same way for both methods.
+A score has two sources of chance: the documents in the data set, and the seeds of the runs. Both are resampled with
+replacement, in the same way for both methods.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ Measure: TypeAlias = Literal["accuracy", "nmi", "ari"]
 Matching: TypeAlias = Literal["exact", "fixed"]
 
 LEVEL = 0.95
-"""Share of the resampled differences that the interval holds."""
+"""Share of the resampled differences inside the interval: the usual 95 %."""
 ROUNDING = 1e-12
 """Differences of scores up to this size are rounding errors."""
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """How much better the first method is than the second, as a fraction of 1, with an interval and a p-value.
+    """The difference between the scores of two methods, as a fraction of 1, with an interval and a p-value.
 
     Attributes
     ----------
     measure, matching:
         The measure and the kind of matching.
     first, second, difference:
-        Mean score over the seeds of each method, and the first less the second.
+        Mean score over the seeds of each method, and the first minus the second.
     low, high:
         The middle 95 % of the resampled differences, centred on the difference.
     p_value:
-        Two-sided: how surprising the difference would be if there were none. 1 for methods that never differ.
+        Two-sided p-value of the difference. 1 for methods that never differ.
     n_rows, n_resamples:
         Documents with a label, and the number of resamples.
     """
@@ -57,7 +57,7 @@ class PairedComparison:
     matching: str
 
     def to_dict(self) -> dict[str, float | int | str]:
-        """Ready for JSON."""
+        """Return the comparison as plain data, ready for JSON."""
         return asdict(self)
 
 
@@ -71,7 +71,7 @@ def paired_bootstrap(
     seed: int = 0,
     matching: Matching = "exact",
 ) -> PairedComparison:
-    """Compare the clusterings that two methods made of the same documents, over some seeds each.
+    """Compare the clusterings of the same documents by two methods, with one or more seeds each.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def paired_bootstrap(
     measure:
         ``accuracy``, ``nmi`` (arithmetic mean) or ``ari``.
     n_resamples, seed:
-        How often documents and seeds are resampled, and the seed of the resampling.
+        Number of resamples of documents and seeds, and the seed of the resampling.
     matching:
         For accuracy only: ``exact`` finds the best matching of clusters and classes for each resample; ``fixed`` uses
         the one found on all documents, which takes a quarter of the time for 152 clusters and, with enough documents
@@ -90,23 +90,23 @@ def paired_bootstrap(
 
     Notes
     -----
-    Each resample has as many documents as there are, and one seed fewer than there are, with replacement. One seed
-    fewer gives the mean over the sampled seeds the variance s²/n of a mean of n runs; n of n would give (n - 1)/n of
-    it, a fifth too little for five seeds. If both methods have equally many runs, the same positions are sampled in
-    both lists: give the runs of both in the order of their seeds. Otherwise each method is sampled by itself. With one
-    run per method only documents are resampled, and the result is about those two runs, not about the methods.
+    A resample of n documents and k seeds has n documents and k - 1 seeds, with replacement. With k - 1 seeds, the mean
+    over the sampled seeds has the variance s²/k of a mean of k runs; with k seeds it would have (k - 1)/k of it, a
+    fifth too little for five seeds. If both methods have the same number of runs, the same positions are sampled in
+    both lists: give the runs of both in the order of their seeds. Otherwise each method is sampled separately. With one
+    run per method only documents are resampled, and the result is about these two runs, not about the methods.
 
-    Resampled documents favour a clustering, and more so the more clusters it has: a matching, or mutual
-    information, finds more to fit. So the resampled differences are moved to have the measured difference as their
-    mean; where both methods have as many clusters that changes next to nothing.
+    Resampled documents raise the scores of a clustering, and they do so more for more clusters, because a matching, or
+    mutual information, overfits more. The resampled differences are therefore shifted to have the measured difference
+    as their mean. If both methods have the same number of clusters, this changes hardly anything.
 
-    The p-value is twice the share of resampled differences on the other side of zero, counting resamples in which the
-    methods tie on both sides; the smallest possible is 2/(n_resamples + 1). So it is below 0.05 about when the interval
-    leaves zero out.
+    The p-value is twice the share of resampled differences on the other side of zero; resamples in which the methods
+    tie count on both sides. The smallest possible value is 2/(n_resamples + 1). It is below 0.05 in about the cases in
+    which the interval excludes zero.
 
-    Few seeds are few: a bootstrap takes the spread of few numbers for the spread of all. Where seeds differ by five
-    points of accuracy, equally good methods came out at p < 0.05 in 9.5 % of 400 comparisons with five seeds, in 13.5 %
-    with three, in 5 % with ten (benchmarks/significance.py).
+    With few seeds, a bootstrap underestimates the variance between seeds. Where seeds differ by five points of
+    accuracy, equally good methods had p < 0.05 in 9.5 % of 400 comparisons with five seeds, in 13.5 % with three, and
+    in 5 % with ten (benchmarks/significance.py).
     """
     check_choice("measure", measure, get_args(Measure))
     check_choice("matching", matching, get_args(Matching))
@@ -146,17 +146,18 @@ def paired_bootstrap(
 
 
 def holm(p_values: Iterable[float]) -> tuple[float, ...]:
-    """Return p-values corrected for their number (Holm's step-down), in the order given.
+    """Return p-values corrected for their number (Holm's step-down), in their original order.
 
-    The smallest of m is multiplied by m, the next by m - 1, and so on; none ends up below a smaller one's, none above
-    1. Calling those up to 0.05 significant is wrong anywhere among them in at most 5 % of all such tables.
+    The smallest of m is multiplied by m, the next by m - 1, and so on. The corrected values keep the order of the
+    original ones and are at most 1. If those up to 0.05 are called significant, the probability of one or more false
+    ones is at most 5 %.
     """
-    given = np.asarray(list(p_values), dtype=np.float64)
-    if given.ndim != 1 or not np.all((given >= 0) & (given <= 1)):
+    values = np.asarray(list(p_values), dtype=np.float64)
+    if values.ndim != 1 or not np.all((values >= 0) & (values <= 1)):
         raise InputError("p_values must be numbers from 0 to 1, one per test")
-    order = np.argsort(given, kind="stable")
-    stepped = np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1))
-    adjusted = np.empty_like(given)
+    order = np.argsort(values, kind="stable")
+    stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(stepped, 1.0)
     return tuple(adjusted.tolist())
 
@@ -177,7 +178,7 @@ def _sampled_shares(size: int, generator: np.random.Generator) -> NDArray[np.flo
 
 
 def _two_sided(resampled: NDArray[np.float64], centred: NDArray[np.float64]) -> float:
-    # Where the methods tied they tie: neither the centring nor rounding may turn that into a difference.
+    # Methods that tied in a resample still tie: neither centring nor rounding may make that a difference.
     tied = np.abs(resampled) <= ROUNDING
     below = np.count_nonzero((centred <= ROUNDING) | tied)
     above = np.count_nonzero((centred >= -ROUNDING) | tied)

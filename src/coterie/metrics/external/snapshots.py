@@ -1,4 +1,4 @@
-"""Score the snapshots of a training afterwards, with or without labels."""
+"""Score the snapshots of a training after the run, with or without labels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from coterie.metrics.internal.dunn import dunn
 from coterie.metrics.internal.silhouette import silhouette
 from coterie.text.sampling import labels_by_row
 
-# Texts that are scored by measures that compare all pairs; enough to follow a training.
+# Most texts that are scored by measures that compare all pairs: enough to compare snapshots.
 SAMPLE_SIZE = 2_000
 
 
 class ClusteredSnapshot(Protocol):
     """Embeddings and clusters of the same texts at one moment of the training.
 
-    :class:`~coterie.training.history.Snapshot` is one.
+    :class:`~coterie.training.history.Snapshot` has these attributes.
     """
 
     @property
@@ -51,10 +51,10 @@ def score_snapshots(
 ) -> list[dict[str, Any]]:
     """Score each snapshot by label-free measures, and with labels also by ACC, NMI and ARI.
 
-    Without labels: silhouette, Dunn index, mean distance inside and between clusters; ``None`` where a measure is not
-    defined, as all but the distance inside are when there is one cluster. Of more than 2,000 texts a sample is scored.
-    The silhouette of a sample estimates that of all texts. The Dunn index, which depends on single texts, does not: it
-    is that of the same sampled texts in every snapshot, and comparable only between snapshots.
+    Without labels: silhouette, Dunn index, mean distance inside and between clusters. A measure that is not defined is
+    ``None``; with one cluster, only the distance inside is defined. Of more than 2,000 texts a sample is scored. The
+    silhouette of a sample estimates that of all texts. The Dunn index of a sample does not, because it depends on
+    single texts: it is computed on the same texts in every snapshot and comparable only between snapshots.
 
     Parameters
     ----------

@@ -39,10 +39,10 @@ class ClusterDistances:
 
 
 def cluster_distances(embeddings: ArrayLike, labels: ArrayLike) -> ClusterDistances:
-    """Return how tight and how far apart clusters are; a centroid is the mean of its cluster's texts.
+    """Return the mean distance inside each cluster and the distance to the closest other centroid.
 
-    Rows labelled -1 are left out. With a single cluster ``inter`` is NaN rather than an error, so that a run
-    that tracks these distances continues after a collapse.
+    A centroid is the mean of its cluster's embeddings. Rows labelled -1 are left out. With a single cluster ``inter``
+    is NaN rather than an error, so that a run that tracks these distances continues after a collapse.
     """
     data = clustered_points(embeddings, labels)
     sizes = data.sizes.astype(np.float64)
@@ -66,6 +66,6 @@ def _to_closest_other(centroids: NDArray[np.float64]) -> NDArray[np.float64]:
         distances = squared_distances(centred[block], norms[block], centred, norms)
         members = np.arange(block.start, block.stop)
         distances[members - block.start, members] = np.inf
-        # The matrix product picks the neighbour; differences give the distance without its rounding.
+        # The matrix product selects the neighbour; the difference gives the distance without rounding errors.
         closest[block] = distances_between(centroids[block], centroids[distances.argmin(axis=1)])
     return closest

@@ -32,22 +32,21 @@ def dunn(embeddings: ArrayLike, labels: ArrayLike) -> float:
     return gap / diameter if diameter > 0.0 else math.inf
 
 
-# In both searches the matrix product only picks each row's best partner; the distance to that partner is then
-# taken from differences, so that duplicates are at exactly 0.
+# In both searches the matrix product only selects the partner of each row. The distance to it is then computed from the
+# difference, so that duplicates have distance 0.
 
 
 def _smallest_gap(data: ClusteredPoints) -> float:
     points = data.points - data.points.mean(axis=0)
     norms = squared_norms(points)
     smallest = math.inf
-    # The last cluster's rows have only earlier partners, which have looked at them already.
+    # Rows of the last cluster have only earlier partners, and these pairs have been compared already.
     for block in row_blocks(0, int(data.starts[-1]), len(points)):
         later = slice(block.start, None)
         distances = squared_distances(points[block], norms[block], points[later], norms[later])
         distances[data.codes[block][:, None] == data.codes[None, later]] = np.inf
         partners = block.start + distances.argmin(axis=1)
-        # A partner of the own cluster shows up only where the row has no other, which no row here has: the
-        # last cluster always lies further on.
+        # Every row here has a partner in another cluster, because the last cluster comes later.
         smallest = min(smallest, float(distances_between(data.points[block], data.points[partners]).min()))
     return smallest
 

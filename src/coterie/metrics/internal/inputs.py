@@ -15,7 +15,7 @@ UNASSIGNED = -1
 """The label of a text that is in no cluster."""
 
 BLOCK_CELLS = 2**22
-"""Most distances held in memory at a time: 32 MiB in float64, whatever the number of rows."""
+"""Most distances held in memory at a time: 32 MiB in float64, for any number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class ClusteredPoints:
     sizes: NDArray[np.intp]
     cluster_ids: NDArray[Any]
     rows: NDArray[np.intp]
-    """Row of each sorted point in what the user gave."""
+    """Row of each sorted point in the user's input."""
     n_rows: int
-    """Rows that the user gave, with those in no cluster."""
+    """Rows of the user's input, including those in no cluster."""
 
 
 def clustered_points(embeddings: ArrayLike, labels: ArrayLike, *, min_clusters: int = 1) -> ClusteredPoints:
@@ -43,8 +43,8 @@ def clustered_points(embeddings: ArrayLike, labels: ArrayLike, *, min_clusters: 
             f"embeddings has {len(points)} rows and labels has {len(ids)}: give one of each for every text"
         )
     try:
-        kept = np.flatnonzero(ids != UNASSIGNED)
-        cluster_ids, codes, sizes = np.unique(ids[kept], return_inverse=True, return_counts=True)
+        assigned = np.flatnonzero(ids != UNASSIGNED)
+        cluster_ids, codes, sizes = np.unique(ids[assigned], return_inverse=True, return_counts=True)
     except TypeError as error:
         raise InputError("labels mixes types that have no order: use integers or strings throughout") from error
     if len(cluster_ids) < min_clusters:
@@ -54,12 +54,12 @@ def clustered_points(embeddings: ArrayLike, labels: ArrayLike, *, min_clusters: 
         )
     order = np.argsort(codes, kind="stable")
     return ClusteredPoints(
-        points=points[kept[order]],
+        points=points[assigned[order]],
         codes=codes[order],
         starts=np.cumsum(sizes) - sizes,
         sizes=sizes,
         cluster_ids=cluster_ids,
-        rows=kept[order],
+        rows=assigned[order],
         n_rows=len(ids),
     )
 
@@ -72,7 +72,7 @@ def row_blocks(begin: int, end: int, n_columns: int) -> Iterator[slice]:
 
 
 def squared_norms(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared length of each row."""
+    """Return the squared length of each row."""
     norms: NDArray[np.float64] = np.einsum("ij,ij->i", points, points)
     return norms
 
@@ -83,7 +83,7 @@ def squared_distances(
     right: NDArray[np.float64],
     right_norms: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Squared Euclidean distances by one matrix product; near 0 they carry the rounding of the norms."""
+    """Return squared Euclidean distances by one matrix product; near 0 they have the rounding errors of the norms."""
     distances = left @ right.T
     distances *= -2.0
     distances += left_norms[:, None]
@@ -92,7 +92,7 @@ def squared_distances(
 
 
 def distances_between(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Euclidean distance of each row to the row beside it, from differences: exactly 0 for duplicates."""
+    """Return the Euclidean distance between row i of both, from differences: exactly 0 for duplicates."""
     return np.sqrt(squared_norms(left - right))
 
 

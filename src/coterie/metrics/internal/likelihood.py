@@ -1,4 +1,4 @@
-"""How likely the points, or the words, of texts are given their clusters."""
+"""Compute the likelihood of points, or of the words of texts, given their clusters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Share of a word's predicted probability that comes from the cluster; the rest comes from all texts, so that a word
-# the cluster has not shown yet is not impossible.
+# Weight of the cluster in a word's predicted probability. The rest comes from all texts, so that a word that is new to
+# the cluster has a probability above 0.
 CLUSTER_SHARE = 0.5
-# Texts that a word must stand in: a word of one text predicts nothing about other texts.
+# Fewest texts of a word that counts: a word of one text predicts nothing about other texts.
 LEAST_TEXTS = 2
 
 
@@ -52,17 +52,17 @@ def word_presence(texts: Sequence[str]) -> Any | None:
 
 
 def word_likelihood_gain(words: Any, labels: NDArray[np.int64], seed: int = 0) -> float:
-    """Return how much better words are predicted from a text's cluster than from all texts; larger is better.
+    """Return the gain, in nats per word, of predicting words from a text's cluster instead of from all texts.
 
-    In nats per word. The texts are split at random into two halves. The words of each half are predicted from the
-    other half: half of the probability is the share of the word among the words of the same cluster, half its share
-    among the words of all texts. Random clusters gain nothing (and lose up to ``log 2``); splitting one topic into two
-    clusters gains nothing over keeping it whole.
+    Larger is better. The texts are split at random into two halves. The words of each half are predicted from the other
+    half: half of the probability is the share of the word among the words of the same cluster, half its share among the
+    words of all texts. Random clusters gain nothing (and lose up to ``log 2``). Splitting one topic into two clusters
+    gains nothing over leaving it as one.
 
     Parameters
     ----------
     words:
-        What :func:`word_presence` returns.
+        The result of :func:`word_presence`.
     labels:
         Cluster of each text.
     seed:

@@ -1,4 +1,4 @@
-"""How many nearest neighbours share a cluster, beyond chance: modularity on semantic or lexical neighbours."""
+"""Measure how many nearest neighbours share a cluster, beyond chance: semantic or lexical modularity."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from coterie.clustering.nearest import nearest
 
 # Nearest neighbours of a text: enough for a stable share, few enough that small clusters can hold them.
 NEIGHBOURS = 5
-# Words that TF-IDF keeps, the most frequent ones: more cost memory and hardly change who is nearest.
+# Number of most frequent words for TF-IDF: more words cost memory and hardly change the nearest neighbours.
 MAX_WORDS = 20_000
-# Two arrays of the same length: each row beside one of its neighbours.
+# Two arrays of the same length: rows, and one neighbour of each.
 NeighbourPairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def modularity(labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Return the share of neighbour pairs in one cluster, less the share expected by chance for these cluster sizes.
+    """Return the share of neighbour pairs in one cluster minus the share expected by chance for these cluster sizes.
 
     NaN where there are no pairs.
     """
@@ -37,7 +37,7 @@ def normalised_modularity(labels: NDArray[np.int64], first: NDArray[np.int64], s
 
 
 def beyond_chance(observed: float, expected: float) -> float:
-    """Return an agreement corrected for chance: 1 for full agreement, 0 for as much as chance gives (Cohen, 1960)."""
+    """Return an agreement corrected for chance: 1 for full agreement, 0 for that of chance (Cohen, 1960)."""
     return (observed - expected) / max(1 - expected, 1e-12)
 
 
@@ -54,7 +54,7 @@ def _share_together(
 
 
 def neighbour_pairs(near: NDArray[np.int64], mask: NDArray[np.bool_] | None = None) -> NeighbourPairs:
-    """Return each row beside each of its nearest rows, or beside those for which ``mask`` is true.
+    """Return pairs of each row and its nearest rows, or only those of them for which ``mask`` is true.
 
     Both arrays have one row per text and one column per neighbour.
     """
@@ -64,12 +64,12 @@ def neighbour_pairs(near: NDArray[np.int64], mask: NDArray[np.bool_] | None = No
 
 
 def semantic_pairs(units: NDArray[np.float32]) -> NeighbourPairs:
-    """Return each text beside each of its nearest texts by cosine; rows of ``units`` have length one."""
+    """Return pairs of each text and its nearest texts by cosine; rows of ``units`` have length one."""
     return neighbour_pairs(nearest(units, min(NEIGHBOURS, len(units) - 1))[0])
 
 
 def lexical_pairs(texts: Sequence[str]) -> NeighbourPairs:
-    """Return each text beside each of its nearest texts by TF-IDF, where the two share a word."""
+    """Return pairs of each text and its nearest texts by TF-IDF, if the two share a word."""
     rows = tfidf_rows(texts)
     if rows is None:
         none = np.zeros(0, dtype=np.int64)
@@ -79,7 +79,7 @@ def lexical_pairs(texts: Sequence[str]) -> NeighbourPairs:
 
 
 def tfidf_rows(texts: Sequence[str]) -> Any | None:
-    """Return sparse TF-IDF rows of length one, or ``None`` where the texts hold no words."""
+    """Return sparse TF-IDF rows of length one, or ``None`` if the texts have no words."""
     from coterie.encoders.bag_of_words import BagOfWordsEncoder
     from coterie.errors import InputError
 

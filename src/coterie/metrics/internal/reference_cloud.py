@@ -1,4 +1,4 @@
-"""Reference points without clusters, as wide as the given ones: what a clustering is compared with."""
+"""Generate reference points without clusters, with the width of given points, to compare a clustering with."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def principal_coordinates(units: NDArray[np.float32], dimensions: int) -> NDArra
 
 
 def reference_points(points: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.float64]:
-    """Return as many points of one cloud, with the same widths along the axes and the same distances from its mean.
+    """Return the same number of points in one cloud, with the same widths along the axes and distances from the mean.
 
-    The distances matter because vectors of one length lie on a sphere, where even a cloud without clusters is not
+    The distances matter because vectors of length one lie on a sphere, where even a cloud without clusters is not
     normally distributed.
     """
     sampled = generator.normal(size=points.shape) * points.std(axis=0)
     lengths = np.linalg.norm(sampled, axis=1)
-    wanted = np.sort(np.linalg.norm(points, axis=1))[np.argsort(np.argsort(lengths))]
-    return np.asarray(sampled * (wanted / np.maximum(lengths, 1e-12))[:, None])
+    target_lengths = np.sort(np.linalg.norm(points, axis=1))[np.argsort(np.argsort(lengths))]
+    return np.asarray(sampled * (target_lengths / np.maximum(lengths, 1e-12))[:, None])
 
 
 def reference_units(units: NDArray[np.float32], generator: np.random.Generator) -> NDArray[np.float32]:
-    """Return the same for rows of length one: a cloud around their mean, scaled to length one again."""
+    """Return reference points for rows of length one: a cloud around their mean, scaled to length one again."""
     distance = np.linalg.norm(units.mean(axis=0, dtype=np.float64))
     around = reference_points(principal_coordinates(units, units.shape[1]), generator)
     points: NDArray[Any] = np.concatenate([around, np.full((len(around), 1), distance)], axis=1)

@@ -1,4 +1,4 @@
-"""Silhouette: how much nearer a text is to its own cluster than to the next one (Rousseeuw, 1987)."""
+"""Compute the silhouette: how much nearer a text is to its own cluster than to the next one (Rousseeuw, 1987)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def silhouette(
     metric:
         ``"euclidean"`` or ``"cosine"``.
     sample_size:
-        Score this many sampled texts, each against all the others, so that the mean is an unbiased estimate.
-        (scikit-learn's option of this name also drops the others from the clusters.)
+        Score this number of sampled texts, each against all other texts, so that the mean is an unbiased estimate.
+        (scikit-learn's option of this name also removes the other texts from the clusters.)
     random_state:
         Seed of the sample.
     """
-    data = _checked(embeddings, labels, metric)
+    data = _check_input(embeddings, labels, metric)
     n_points = len(data.points)
     chosen = np.arange(n_points)
     if sample_size is not None:
@@ -59,8 +59,8 @@ def silhouette(
 def cosine_silhouette(units: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
     """Return the mean silhouette by cosine distance of rows of length one, in time linear in their number.
 
-    Exact, since the mean cosine distance to a cluster is the distance to its mean; 0 for a single cluster. Labels run
-    from 0; a cluster without rows is left out.
+    The result is exact, because the mean cosine distance to a cluster is the distance to its mean. It is 0 for a single
+    cluster. Labels run from 0; a cluster without rows is left out.
     """
     n_clusters, rows = int(labels.max()) + 1, np.arange(len(labels))
     if n_clusters < 2:
@@ -82,14 +82,14 @@ def cosine_silhouette(units: NDArray[np.float32], labels: NDArray[np.int64]) -> 
 
 
 def silhouette_samples(embeddings: ArrayLike, labels: ArrayLike, metric: Metric = "euclidean") -> NDArray[np.float64]:
-    """Return the silhouette of each text, in the order given: NaN where labelled -1, 0 if alone in its cluster."""
-    data = _checked(embeddings, labels, metric)
+    """Return the silhouette of each text in order: NaN where labelled -1, 0 if it is alone in its cluster."""
+    data = _check_input(embeddings, labels, metric)
     scores = np.full(data.n_rows, np.nan)
     scores[data.rows] = _scores(data, np.arange(len(data.points)), metric)
     return scores
 
 
-def _checked(embeddings: ArrayLike, labels: ArrayLike, metric: Metric) -> ClusteredPoints:
+def _check_input(embeddings: ArrayLike, labels: ArrayLike, metric: Metric) -> ClusteredPoints:
     if metric not in ("euclidean", "cosine"):
         raise SettingError(f"metric={metric!r} is unknown: use 'euclidean' or 'cosine'")
     return clustered_points(embeddings, labels, min_clusters=2)
@@ -97,14 +97,14 @@ def _checked(embeddings: ArrayLike, labels: ArrayLike, metric: Metric) -> Cluste
 
 def _scores(data: ClusteredPoints, chosen: NDArray[np.intp], metric: Metric) -> NDArray[np.float64]:
     """Return the silhouette of the ``chosen`` sorted points, each measured against all points."""
-    points = _prepared(data.points, metric)
+    points = _prepare_points(data.points, metric)
     norms = squared_norms(points)
     scores = np.empty(len(chosen))
     for block in row_blocks(0, len(chosen), len(points)):
         members = chosen[block]
         if metric == "euclidean":
             distances = squared_distances(points[members], norms[members], points, norms)
-            # Without this, duplicates would lie apart by noise, and noise over noise is any score at all.
+            # Without this, rounding errors would separate duplicates, and their score would be random.
             distances[distances <= _ROUNDING * (norms[members][:, None] + norms[None, :])] = 0.0
             np.sqrt(distances, out=distances)
         else:
@@ -120,17 +120,16 @@ def _scores(data: ClusteredPoints, chosen: NDArray[np.intp], metric: Metric) -> 
         means[inside, own] = np.inf
         separation = means.min(axis=1)
         larger = np.maximum(cohesion, separation)
-        # A text alone in its cluster scores 0 by convention, and so does one that coincides with all it is
-        # compared with.
+        # A text alone in its cluster scores 0 by convention, and so does one that coincides with all other texts.
         defined = (others > 0) & (larger > 0)
         scores[block] = np.where(defined, (separation - cohesion) / np.where(defined, larger, 1.0), 0.0)
     return scores
 
 
-def _prepared(points: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
+def _prepare_points(points: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
     if metric == "euclidean":
         centre: NDArray[np.float64] = points.mean(axis=0)
         return points - centre  # changes no distance, and small norms keep small distances exact
     lengths = np.sqrt(squared_norms(points))
-    # A row of zeros has no direction: left as it is, it lies at distance 1 from every other text.
+    # A row of zeros has no direction: unchanged, it has distance 1 from every other text.
     return points / np.where(lengths > 0, lengths, 1.0)[:, None]

@@ -1,4 +1,4 @@
-"""Whether clusters are found again in resampled texts."""
+"""Measure whether clusters are found again in resampled texts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ def cluster_stability(
 ) -> NDArray[np.float64]:
     """Return how well each cluster is found again in bootstrap samples of the rows (Hennig, 2007), from 0 to 1.
 
-    In every run, as many rows as there are (at most ``sample``) are sampled with replacement and clustered again by one
-    k-means, initialised by k-means++. The sampled rows of each cluster are compared with every cluster found; the
-    largest Jaccard similarity (rows in both over rows in either) counts, and the mean over the runs is returned. It is
-    NaN for a cluster of which no row was ever sampled. Rows labelled -1 are left out.
+    Every run samples ``len(vectors)`` rows (at most ``sample``) with replacement and clusters them by one k-means,
+    initialised by k-means++. The sampled rows of each cluster are compared with every new cluster; the largest Jaccard
+    similarity (rows in both over rows in either) counts, and its mean over the runs is returned. It is NaN for a
+    cluster of which no row was ever sampled. Rows labelled -1 are left out.
 
-    0.85 and more: stable, it is found again nearly unchanged. 0.6 to 0.75: there is a pattern, but which rows belong to
-    it is doubtful. Under 0.6: do not trust it. Clusters of a few rows are judged by the few that were sampled.
+    0.85 and more: the cluster is stable, it is found again nearly unchanged. 0.6 to 0.75: there is a pattern, but it is
+    doubtful which rows belong to it. Under 0.6: do not trust the cluster. The result for a cluster of a few rows
+    depends on which of them were sampled.
 
-    This says how well k-means finds a cluster again in the same vectors, not that the cluster is right or
-    useful: one cluster of everything is perfectly stable.
+    Stability is the degree to which k-means finds a cluster again in the same vectors. A stable cluster need not be
+    right or useful: one cluster of all texts is perfectly stable.
 
-    A run takes well under a second for tens of clusters but some seconds for 1,000: ask for fewer runs then.
+    A run takes well under a second for tens of clusters but some seconds for 1,000: use fewer runs then.
     """
     rows = np.asarray(vectors)
     clusters = np.asarray(labels, dtype=np.int64)
@@ -62,12 +63,12 @@ def cluster_stability(
 
 
 def cluster_again(rows: Any, times: NDArray[np.int64], n_clusters: int, seed: int) -> NDArray[np.int64]:
-    """Cluster rows, dense or sparse, each of which was sampled ``times`` times, by one k-means."""
+    """Cluster rows, dense or sparse, by one k-means; each row counts as often as it was sampled (``times``)."""
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    # k-means++ is many small products: several threads wait for each other more than they help, and on a busy machine
-    # take ten times as long as one.
+    # k-means++ computes many small products: several threads mostly wait for each other, and on a busy machine take ten
+    # times as long as one.
     with threadpool_limits(1), warnings.catch_warnings():
         # Fewer distinct vectors than clusters leave some clusters empty, which is harmless here.
         warnings.simplefilter("ignore", ConvergenceWarning)

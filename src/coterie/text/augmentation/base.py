@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.errors import InputError
 
-# Numbers up to which single calls of the generator are faster than one call for an array.
+# Most random numbers for which single calls of the generator are faster than one call for an array.
 SINGLE_DRAWS = 4
 
 
@@ -44,7 +44,7 @@ class Augmenter(ABC):
 
 def words_to_change(share: float, n_words: int) -> int:
     """Return how many words a share of a text is: at least one if it has any."""
-    # The small number keeps 0.1 of 30 words at three, where rounding can make the product of floats slightly less.
+    # Adding 1e-9 keeps 0.1 of 30 words at three: rounding can make the product of floats slightly less.
     return min(n_words, max(1, int(share * n_words + 1e-9)))
 
 

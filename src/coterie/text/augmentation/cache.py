@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 def augment_with_cache(
     augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None = None
 ) -> list[str]:
-    """Return ``augmenter.augment(texts, np.random.default_rng(seed))``, made once and then read from disk.
+    """Return ``augmenter.augment(texts, np.random.default_rng(seed))``, computed once and then read from disk.
 
-    A change of a text, a setting, the seed or the version of Coterie makes them again. A damaged file is replaced;
-    where nothing can be written, nothing is cached.
+    They are computed again if a text, a setting, the seed or the version of Coterie changes. A damaged file is
+    replaced; if nothing can be written, nothing is cached.
 
     Parameters
     ----------
@@ -35,20 +35,20 @@ def augment_with_cache(
     folder: the folder of the cache; :func:`cache_folder` if not given.
     """
     path = cache_file(augmenter, texts, seed, folder)
-    kept = _read(path, len(texts))
-    if kept is not None:
+    cached = _read(path, len(texts))
+    if cached is not None:
         logger.info("augmented texts read from %s", path)
-        return kept
-    made = augmenter.augment(texts, np.random.default_rng(seed))
+        return cached
+    augmented = augmenter.augment(texts, np.random.default_rng(seed))
     try:
-        _write(path, augmenter, made)
+        _write(path, augmenter, augmented)
     except OSError as error:
         logger.info("augmented texts are not cached: %s", error)
-    return made
+    return augmented
 
 
 def cache_file(augmenter: Augmenter, texts: Sequence[str], seed: int | Sequence[int], folder: Path | None) -> Path:
-    """Return the file in which :func:`augment_with_cache` stores what it makes of these."""
+    """Return the file in which :func:`augment_with_cache` stores the augmented texts."""
     return (cache_folder() if folder is None else folder) / f"{_key(augmenter, texts, seed)}.jsonl.gz"
 
 

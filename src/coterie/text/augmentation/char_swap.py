@@ -15,9 +15,9 @@ from coterie.text.augmentation.base import Augmenter, words_to_change
 from coterie.text.augmentation.eda import check_operations
 from coterie.text.word_segmentation import has_no_spaces, split_text
 
-# What can happen to a character.
+# The possible changes of a character.
 OPERATIONS = ("substitute", "delete", "insert", "swap")
-# Zero-width non-joiner and joiner: they join the characters beside them into one.
+# Zero-width non-joiner and joiner: they belong to the character before them.
 _JOINERS = frozenset("\u200c\u200d")
 
 
@@ -27,8 +27,8 @@ class CharSwap(Augmenter):
 
     A character is a letter with its combining marks. In words of Latin letters, new letters are a to z, in the case of
     the letter beside them; in other scripts, they are drawn from the letters of the same script in the same text.
-    Digits and punctuation are never changed. A word of one letter is neither deleted nor replaced, it only gets a
-    second letter (a character of a script without spaces may be replaced: such scripts have no word borders). A text
+    Digits and punctuation are never changed. A word of one letter is neither deleted nor replaced; it only gets a
+    second letter. In a script without spaces, which has no word borders, a single character may be replaced. A text
     without letters is left unchanged.
 
     Parameters
@@ -83,14 +83,14 @@ class CharSwap(Augmenter):
             i = letters[int(generator.integers(len(letters)))]
             if operation == "delete":
                 return "".join(characters[:i] + characters[i + 1 :])
-            drawn = letters_of_text.draw(characters[i], generator)
-            if drawn is not None:
-                return "".join([*characters[:i], drawn, *characters[i + (operation == "substitute") :]])
+            new_letter = letters_of_text.draw(characters[i], generator)
+            if new_letter is not None:
+                return "".join([*characters[:i], new_letter, *characters[i + (operation == "substitute") :]])
         return None
 
 
 class _Letters:
-    """The letters from which new ones are drawn for a text."""
+    """The letters from which new letters of a text are drawn."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -109,8 +109,8 @@ class _Letters:
             pool = [letter for letter in self._by_script.get(_script(like[0]), []) if letter.lower() != like.lower()]
         if not pool:
             return None
-        drawn = pool[int(generator.integers(len(pool)))]
-        return drawn.upper() if like.isupper() else drawn.lower()
+        new_letter = pool[int(generator.integers(len(pool)))]
+        return new_letter.upper() if like.isupper() else new_letter.lower()
 
 
 def graphemes(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from coterie.text.augmentation.base import Augmenter
 
 @dataclass(frozen=True, init=False)
 class Composition(Augmenter):
-    """Apply each augmenter to the texts that the one before it made.
+    """Apply each augmenter to the output of the one before it.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Composition(Augmenter):
 
     def __init__(self, *augmenters: Augmenter) -> None:
         object.__setattr__(self, "augmenters", augmenters)
-        # One slow augmenter makes the whole slow: this attribute hides the one of the class.
+        # One slow augmenter makes the composition slow: this attribute overrides that of the class.
         object.__setattr__(self, "slow", any(augmenter.slow for augmenter in augmenters))
 
     def check(self) -> None:

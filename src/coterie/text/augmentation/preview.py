@@ -40,9 +40,9 @@ class AugmentedView:
     unchanged_share:
         The share of texts that the augmenter left unchanged.
     seconds:
-        How long making them, or reading them from the cache, took.
+        Seconds that augmenting the texts, or reading them from the cache, took.
     from_cache:
-        Whether they were read from the cache.
+        Whether the texts were read from the cache.
     """
 
     augmenter: str
@@ -53,7 +53,7 @@ class AugmentedView:
 
     @property
     def texts_per_second(self) -> float:
-        """How many texts were made or read per second."""
+        """How many texts were augmented or read per second."""
         return len(self.texts) / max(self.seconds, 1e-9)
 
 
@@ -95,16 +95,16 @@ def augmented_views(
 def _augmented_view(
     augmenter: Augmenter, texts: Sequence[str], seed: Sequence[int], *, use_cache: bool
 ) -> AugmentedView:
-    # Rules make texts faster than the cache can be read.
+    # Augmenting by rules is faster than reading the cache.
     use_cache = use_cache and augmenter.slow
     cached = use_cache and is_cached(augmenter, texts, seed)
     began = time.perf_counter()
     if use_cache:
-        made = augment_with_cache(augmenter, texts, seed)
+        augmented = augment_with_cache(augmenter, texts, seed)
     else:
-        made = augmenter.augment(texts, np.random.default_rng(seed))
+        augmented = augmenter.augment(texts, np.random.default_rng(seed))
     seconds = time.perf_counter() - began
-    return AugmentedView(augmenter.describe(), made, unchanged_share(texts, made), seconds, cached)
+    return AugmentedView(augmenter.describe(), augmented, unchanged_share(texts, augmented), seconds, cached)
 
 
 def column_names_of(views: Sequence[AugmentedView]) -> list[str]:
@@ -115,7 +115,7 @@ def column_names_of(views: Sequence[AugmentedView]) -> list[str]:
 
 
 def views_to_dict(corpus: Corpus, views: Sequence[AugmentedView], n_examples: int) -> dict[str, Any]:
-    """Return what was made, with the first ``n_examples`` texts, ready for JSON."""
+    """Return statistics of the views and the first ``n_examples`` texts, ready for JSON."""
     names = column_names_of(views)
     examples = zip(corpus.distinct[:n_examples], *(view.texts[:n_examples] for view in views), strict=True)
     return {
@@ -153,10 +153,10 @@ def write_views(path: Path, corpus: Corpus, views: Sequence[AugmentedView]) -> N
                 stream.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
         elif ending == ".txt":
             for row in rows:
-                # One line per text, whatever line ends the text itself holds; a tab between two views.
+                # Line ends inside a text become spaces, so that it stays on one line; a tab separates two views.
                 stream.write("\t".join(" ".join(text.split()) for text in row[1:]) + "\n")
         else:
-            # Every cell in quotes: without them, a lone carriage return in a text would end the row.
+            # Every cell is quoted: otherwise, a single carriage return in a text would end the row.
             writer = csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n")
             writer.writerow(names)
             writer.writerows(rows)
@@ -165,7 +165,7 @@ def write_views(path: Path, corpus: Corpus, views: Sequence[AugmentedView]) -> N
 def word_changes(original: str, augmented: str) -> list[tuple[WordChange, str]]:
     """Return the words of two texts as runs that are the same, removed or added, in reading order.
 
-    Between runs stand runs of a single space, of kind ``same``, where the script is written with spaces.
+    Where the script is written with spaces, a single space of kind ``same`` separates two runs.
 
     Examples
     --------
@@ -177,8 +177,8 @@ def word_changes(original: str, augmented: str) -> list[tuple[WordChange, str]]:
     last = ""
     for operation, a, a_end, b, b_end in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
         removed = before[a:a_end] if operation != "equal" else []
-        kept: WordChange = "same" if operation == "equal" else "added"
-        kinds: tuple[tuple[WordChange, list[str]], ...] = (("removed", removed), (kept, after[b:b_end]))
+        kind_after: WordChange = "same" if operation == "equal" else "added"
+        kinds: tuple[tuple[WordChange, list[str]], ...] = (("removed", removed), (kind_after, after[b:b_end]))
         for kind, words in kinds:
             if words:
                 if _space(last, words[0]):
@@ -189,5 +189,5 @@ def word_changes(original: str, augmented: str) -> list[tuple[WordChange, str]]:
 
 
 def _space(left: str, right: str) -> str:
-    """Return what stands between two words, each as its script is written."""
+    """Return the separator of two words: nothing if one of them has a script without spaces, else a space."""
     return "" if left == "" or has_no_spaces(left) or has_no_spaces(right) else " "

@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.text.augmentation.base import draw_below
 from coterie.text.augmentation.synonyms import WithSynonyms
-from coterie.text.augmentation.wordnet import English, look_up
+from coterie.text.augmentation.wordnet import EnglishWord, look_up
 from coterie.text.word_segmentation import SplitText
 
 
@@ -17,7 +17,7 @@ class RandomInsertion(WithSynonyms):
     """Insert a synonym of one of the text's words at a random place, at least once.
 
     The number of insertions is ``ratio`` of the number of words; English stop words have no synonyms. A text without
-    any word that has a synonym (in another language, say) is left unchanged; a text of one word gets a second.
+    any word that has a synonym (in another language, for example) is left unchanged; a text of one word gets a second.
 
     Parameters
     ----------
@@ -43,6 +43,6 @@ def insert_synonyms(split: SplitText, n: int, generator: np.random.Generator, ca
     return split.insert_words(additions)
 
 
-def _draw_synonym(entry: English, candidates: int | None, generator: np.random.Generator) -> str:
+def _draw_synonym(entry: EnglishWord, candidates: int | None, generator: np.random.Generator) -> str:
     synonyms = entry.synonyms[:candidates]
     return synonyms[int(generator.integers(len(synonyms)))]

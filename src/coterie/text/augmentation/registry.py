@@ -1,6 +1,6 @@
 """The table of augmenters, and the syntax in which settings and the command line specify them.
 
-Listing the table imports none of them, so neither torch nor a model. ``eda`` is an augmenter with its defaults,
+Listing the table imports no augmenter, and so neither torch nor a model. ``eda`` is an augmenter with its defaults,
 ``eda(alpha=0.2, operations=[swap, deletion])`` one with settings (values as in YAML),
 ``contextual(top_k=20)+char_swap`` applies two in turn, and ``word_deletion | eda`` uses one for each of two views.
 """
@@ -21,7 +21,7 @@ _SYNTAX = "write name, name(setting=value, ...), several joined by +, and the se
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\)\s*)?", flags=re.DOTALL)
 # Brackets inside which separators do not count.
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
-# The share of words has another name where a paper has its own symbol for it.
+# Names of the setting for the share of words: ``eda`` uses the paper's symbol.
 _RATIO_NAMES = ("ratio", "alpha")
 
 

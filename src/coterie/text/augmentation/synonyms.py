@@ -16,7 +16,10 @@ from coterie.text.word_segmentation import SplitText, split_text
 
 @dataclass(frozen=True)
 class WithSynonyms(Augmenter):
-    """Base of substitution and insertion of synonyms: the number of words, and of synonyms to draw from."""
+    """Share the settings of substitution and insertion of synonyms: the share of words, and the synonyms to draw from.
+
+    ``ratio`` is the share of the words. ``candidates`` is the number of synonyms of a word; None for all.
+    """
 
     ratio: float = 0.2
     candidates: int | None = 10
@@ -46,7 +49,7 @@ class Synonyms(WithSynonyms):
 
     Synonyms are those of WordNet 3.0, which is English. Stop words are never replaced. An inflected word gets synonyms
     of its base form, which are not inflected: "errors" may become "mistake". Capitals and the punctuation around a word
-    stay. A text without any word that has a synonym, so most texts in other languages, is left unchanged.
+    stay. A text without any word that has a synonym, such as most texts in other languages, is left unchanged.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from coterie.checks import check_number
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.word_segmentation import SplitText, has_no_spaces, split_text, split_words
 
-# Texts whose random numbers come from one call of the generator: more calls are slower, larger ones no faster.
+# Texts per call of the random generator: with fewer, the calls take longer; with more, they are no faster.
 TEXTS_AT_A_TIME = 100
 
 
@@ -52,8 +52,8 @@ class WordDeletion(Augmenter):
     def _augment_first(self, texts: Sequence[str], split: list[list[str]], generator: np.random.Generator) -> list[str]:
         """Return the first of ``texts`` augmented, from one call of the generator for the words of all.
 
-        A text that would lose every word needs one more random number, after its own: there, the generator is reset to
-        that place, and the texts after it are left for the next call.
+        A text that would lose every word needs one more random number, after its own. The generator is then reset to
+        that position, and the remaining texts are left for the next call.
         """
         before = generator.bit_generator.state
         stays = (generator.random(sum(map(len, split))) >= self.ratio).tolist()
@@ -61,23 +61,23 @@ class WordDeletion(Augmenter):
         end = 0
         for text, words in zip(texts, split, strict=True):
             begin, end = end, end + len(words)
-            kept = stays[begin:end]
-            if False not in kept or len(words) == 1:
+            keep = stays[begin:end]
+            if False not in keep or len(words) == 1:
                 result.append(text)
-            elif True in kept:
-                result.append(_join_kept(text, words, kept))
+            elif True in keep:
+                result.append(_join_words(text, words, keep))
             else:
                 generator.bit_generator.state = before
                 generator.random(end)
-                kept[int(generator.integers(len(words)))] = True
-                return [*result, _join_kept(text, words, kept)]
+                keep[int(generator.integers(len(words)))] = True
+                return [*result, _join_words(text, words, keep)]
         return result
 
 
-def _join_kept(text: str, words: list[str], kept: list[bool]) -> str:
+def _join_words(text: str, words: list[str], keep: list[bool]) -> str:
     if has_no_spaces(text):
-        return split_text(text).keep_words([place for place, stays in enumerate(kept) if stays])
-    return " ".join(compress(words, kept))
+        return split_text(text).keep_words([place for place, stays in enumerate(keep) if stays])
+    return " ".join(compress(words, keep))
 
 
 def delete_words(split: SplitText, n: int, generator: np.random.Generator) -> str | None:
@@ -86,5 +86,5 @@ def delete_words(split: SplitText, n: int, generator: np.random.Generator) -> st
     n = min(n, n_words - 1)
     if n < 1:
         return None
-    gone = set(generator.permutation(n_words)[:n].tolist())
-    return split.keep_words([place for place in range(n_words) if place not in gone])
+    deleted = set(generator.permutation(n_words)[:n].tolist())
+    return split.keep_words([place for place in range(n_words) if place not in deleted])

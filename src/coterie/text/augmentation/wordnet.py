@@ -10,7 +10,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).parent / "data" / "wordnet_synonyms.tsv.gz"
 
-# English words that carry grammar rather than meaning: they have no synonyms here.
+# English words with a grammatical function but little meaning: they get no synonyms.
 _STOP_WORDS = """
 a an the this that these those such same own
 i me my mine myself we us our ours ourselves you your yours yourself yourselves
@@ -36,25 +36,26 @@ dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hav
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-# An ending of an inflected form and that of the base form, tried in this order: nouns, verbs, adjectives.
+# Endings of inflected forms with the endings of their base forms, tried in this order: nouns, verbs, adjectives.
 _ENDINGS = (
     ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("zes", "z"), ("men", "man"), ("ies", "y"),
     ("ves", "f"), ("s", ""), ("es", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"),
     ("er", ""), ("er", "e"), ("est", ""), ("est", "e"), ("ier", "y"), ("iest", "y"),
 )  # fmt: skip
-# Letters of the shortest base form: "css" and "ios" are not plurals.
+# Fewest letters of a base form: "css" and "ios" are not plurals.
 _SHORTEST_BASE = 3
 # The punctuation before a word, the word, and the possessive and punctuation after it.
 _CORE = re.compile(r"(\W*)(\w|\w.*?\w)((?:['’][sS])?\W*)", flags=re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class English:
+class EnglishWord:
     """A word of a text with its synonyms.
 
     Attributes
     ----------
-    before, core, after: the punctuation before it, the word itself, and what follows it; joined, they are in the text.
+    before, core, after: the punctuation before the word, the word itself, and its possessive and punctuation; joined,
+        they are the word as it stands in the text.
     synonyms: in lower case, most frequent sense first; never empty.
     """
 
@@ -73,7 +74,7 @@ class English:
 
 
 @lru_cache(maxsize=100_000)
-def look_up(word: str) -> English | None:
+def look_up(word: str) -> EnglishWord | None:
     """Return a word of a text with its synonyms; None for stop words and words without synonyms."""
     match = _CORE.fullmatch(word)
     if match is None:
@@ -83,7 +84,7 @@ def look_up(word: str) -> English | None:
     if plain in STOP_WORDS or (plain + after.lower().replace("’", "'")).rstrip('.,;:!?)"') in STOP_WORDS:
         return None
     synonyms = synonyms_of(plain)
-    return English(before, core, after, synonyms) if synonyms else None
+    return EnglishWord(before, core, after, synonyms) if synonyms else None
 
 
 def synonyms_of(word: str) -> tuple[str, ...]:
