@@ -14,6 +14,8 @@ from conftest import topic_texts
 import coterie
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import InputError, SettingError
+from coterie.methods import cost_estimate
+from coterie.methods.cost_estimate import Estimate
 from coterie.runs import clusters_file, writing
 from coterie.runs.saved_run import SavedRun
 
@@ -182,3 +184,24 @@ def test_progress_is_reported_in_sentences(tmp_path: Path, capsys: pytest.Captur
     assert said == ["40 rows from list; 4 clusters by tfidf"]
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+def test_a_long_fit_is_estimated_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Estimate(seconds=90.0, memory=2_000_000_000, device_memory=0, trial_seconds=3.0, parts={})
+    monkeypatch.setattr(cost_estimate, "worth_estimating", lambda *given: True)
+    for name, answer, expected in (("known", found, found.memory), ("unknown", None, None)):
+        said: list[str] = []
+        monkeypatch.setattr(cost_estimate, "estimate", lambda *given, answer=answer: answer)
+        coterie.fit(TEXTS, 4, "tfidf", output=tmp_path / name, report=False, progress=said.append)
+        assert "Trying it on a few texts first" in said[1]
+        assert [line for line in said if "2.0 GB of memory (estimated by a trial of 3 s" in line] == said[2:]
+        assert len(said) == (3 if answer else 2)
+        stored = read_json(tmp_path / name / "run.json")["estimate"]
+        assert (stored and stored["memory"]) == expected
+
+
+def test_a_column_read_as_texts_cannot_be_counted_by(texts_csv: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="--by key: this column is read as texts or ids"):
+        coterie.fit(
+            texts_csv, 4, "tfidf", output=tmp_path / "run", text_column="text", id_column="key", keep="all", by=["key"]
+        )

@@ -188,3 +188,16 @@ def test_exploring_without_its_extra_names_it(fitted: Path, monkeypatch: pytest.
 def test_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a run of Coterie"):
         coterie.Run.open(tmp_path)
+
+
+def test_labels_to_compare_with_are_one_per_row(fitted: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"3 labels, but .* has 40 rows"):
+        coterie.Run.open(fitted).report(tmp_path / "page.html", labels=TOPICS[:3])
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_data_frame_library_that_is_missing_is_named(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = coterie.Run.open(fitted).predict(NEW[:1])
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(InputError, match="this needs polars: pip install polars"):
+        found.to_polars()

@@ -18,6 +18,7 @@ import pytest
 from made_run import NASTY
 from served import Served
 
+from coterie.app.server import MAX_REQUEST_BYTES
 from coterie.cli.predict import predict
 from coterie.runs.edits.kinds import Edit
 from coterie.runs.edits.log import EditLog
@@ -277,3 +278,34 @@ def test_opening_a_run_imports_nothing_heavy(run_folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_one_text_is_asked_for_by_its_row(served: Served) -> None:
+    listed = _texts(served, 0)[0]
+    found = served.ask(f"/api/text/{listed['row']}")
+    assert {name: found[name] for name in ("row", "text", "cluster")} == {
+        name: listed[name] for name in ("row", "text", "cluster")
+    }
+    assert served.ask("/api/text/65")["status"] == 400
+
+
+def test_requests_without_an_answer_are_refused_or_empty(served: Served) -> None:
+    assert served.raw("/favicon.ico") == (204, b"")
+    large = b'{"texts": ["' + b"a" * MAX_REQUEST_BYTES + b'"]}'
+    status, answer = served.raw("/api/assign", large, **{"Content-Type": "application/json"})
+    assert status == 400 and b"must be smaller than" in answer
+    assert served.raw("/api/run", Origin="http://[broken")[0] == 403
+
+
+def test_one_cluster_is_split_at_a_time_and_names_stay_unique(served: Served) -> None:
+    assert "only one can be split" in served.edit(kind="split", clusters=[0, 1], into=2)["error"]
+    assert "select at least one" in served.edit(kind="separate", rows=[], name="Mine")["error"]
+    names = {each["id"]: each["name"] for each in served.ask("/api/run")["clusters"]}
+    row = _texts(served, 0)[0]["row"]
+    told = served.edit(kind="separate", rows=[row], name=names[1])
+    assert f"{names[1]} (2)" in {each["name"] for each in told["clusters"]}
+
+
+def test_a_single_word_has_no_words_to_leave_out(served: Served) -> None:
+    (found,) = served.ask("/api/assign", {"texts": ["parcel"]})["assigned"]
+    assert found["words"] == []

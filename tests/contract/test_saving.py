@@ -213,3 +213,13 @@ def test_not_fitted_is_also_what_scikit_learn_calls_it() -> None:
 
     with pytest.raises(NotFittedError):
         TfIdf(K).predict(["late parcel"])
+
+
+def test_a_method_that_is_not_registered_is_not_saved(tmp_path: Path) -> None:
+    class OwnMethod(coterie.TfIdf):
+        pass
+
+    model = OwnMethod(2).fit(["late parcel", "parcel late", "lost password"])
+    with pytest.raises(ModelFolderError, match="OwnMethod is not a registered method"):
+        model.save_pretrained(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

@@ -32,7 +32,7 @@ def read_cards(folder: Path) -> list[ClusterCard]:
     """Return the clusters of ``clusters.json``, as the fit left them."""
     try:
         return [ClusterCard.from_dict(entry) for entry in read_card_dicts(folder)]
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / CLUSTERS_FILE} does not describe clusters as a fit does: {error!r}") from error
 
 
