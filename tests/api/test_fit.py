@@ -64,6 +64,16 @@ def test_it_writes_what_the_command_writes(texts_csv: Path, tmp_path: Path) -> N
     assert opened.assignments == run.assignments
 
 
+def test_one_column_is_given_by_its_name(texts_csv: Path, tmp_path: Path) -> None:
+    """A name alone was once read as a sequence of letters."""
+    given = {"text_column": "text", "report": False}
+    run = coterie.fit(texts_csv, 4, "tfidf", output=tmp_path / "by", by="country", **given)
+    assert (run.about["by"], run.about["input"]["kept"]) == (["country"], ["country"])
+    both = coterie.fit(texts_csv, 4, "tfidf", output=tmp_path / "both", keep="key", by="country", **given)
+    assert (both.about["by"], both.about["input"]["kept"]) == (["country"], ["key", "country"])
+    assert "country" in run.report(by="country", map="pca").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("kind", ["list", "pandas", "polars", "corpus", "path as text"])
 def test_it_takes_what_holds_texts(kind: str, texts_csv: Path, tmp_path: Path) -> None:
     texts: Any = TEXTS

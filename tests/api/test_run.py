@@ -131,6 +131,14 @@ def test_opening_loads_neither_heavy_libraries_nor_the_model(fitted: Path) -> No
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
 
 
+def test_a_run_shows_what_it_is_and_reads_nothing_for_it(fitted: Path) -> None:
+    run = coterie.Run.open(fitted)
+    before = dict(vars(run))
+    assert repr(run) == f"Run({str(fitted)!r}, method='tfidf', rows=40, n_clusters=4)"
+    assert vars(run) == before
+    assert repr(coterie.Run(fitted, {})) == f"Run({str(fitted)!r}, method=None, rows=None, n_clusters=None)"
+
+
 def test_a_data_frame_of_new_texts(fitted: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"body": NEW[:3], "key": ["a", "b", "c"], "cluster": [7, 8, 9]})

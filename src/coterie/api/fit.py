@@ -36,7 +36,7 @@ def fit(
     text_column: str | None = None,
     id_column: str | None = None,
     keep: str | Sequence[str] = (),
-    by: Sequence[str] = (),
+    by: str | Sequence[str] = (),
     seed: int = 0,
     sample: int | None = None,
     k_range: tuple[int, int] | None = None,
@@ -66,9 +66,9 @@ def fit(
     text_column, id_column:
         Of a file or a data frame, the column of texts (default: ``text``, or the only one) and a column of ids.
     keep:
-        Other columns to carry along, or ``"all"``.
+        Other columns to carry along: one name, several, or ``"all"``.
     by:
-        Columns to count each cluster by, values or dates; they are kept.
+        Columns to count each cluster by, values or dates: one name or several. They are kept too.
     seed:
         The same seed gives the same clusters.
     sample:
@@ -106,6 +106,7 @@ def fit(
     from coterie.runs.writing import FitRequest
 
     method = check_request(method, n_clusters, output, k_range, snapshots, overwrite)
+    by = (by,) if isinstance(by, str) else by
     chosen = dict(settings or {}) | ({} if encoder is None else {"encoder": encoder})
     if snapshots:
         chosen["training.snapshot_every"] = snapshots
@@ -189,7 +190,8 @@ def _read(
 ) -> Corpus:
     from coterie.text.reading import read_corpus
 
-    kept = keep if isinstance(keep, str) else (*keep, *by)
+    names = (keep,) if isinstance(keep, str) else tuple(keep)
+    kept = "all" if names == ("all",) else (*names, *by)
     corpus = read_corpus(texts, text_column=text_column, id_column=id_column, keep_columns=kept)
     for name in by:
         if name not in corpus.columns:  # with all columns kept, the column of the texts or of the ids

@@ -1,4 +1,4 @@
-"""A run folder with everything that can be made of it: report, plots, the explorer."""
+"""``coterie.Run``: a run folder with its report, its plots and the explorer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Run(SavedRun):
         labels: Sequence[object] | None = None,
         map: ProjectionKind = "tsne",
         points: int = 20_000,
-        by: Sequence[str] = (),
+        by: str | Sequence[str] = (),
         with_texts: bool = True,
     ) -> Path:
         """Write the run as one HTML page, as it is now, and return its path.
@@ -74,9 +74,9 @@ class Run(SavedRun):
         map:
             How the map is made: ``"tsne"``, ``"umap"`` (an extra) or ``"pca"``.
         points:
-            The largest number of texts on the map; of more, as many are sampled.
+            The largest number of texts on the map. If there are more, the map shows a sample of this size.
         by:
-            Kept columns to count the clusters by; by default those of the fit.
+            One or several kept columns to count the clusters by. Default: those of the fit.
         with_texts:
             Whether the page holds texts.
         """
@@ -89,7 +89,7 @@ class Run(SavedRun):
             labels=labels,
             map=map,
             points=points,
-            by=by,
+            by=(by,) if isinstance(by, str) else by,
             with_texts=with_texts,
         ).path
 
@@ -117,20 +117,21 @@ class Run(SavedRun):
         progress: Callable[[str], object] | None = None,
         on_ready: Callable[[str], object] | None = None,
     ) -> None:
-        """Serve the run to the browser until it is interrupted (Ctrl-C); edits made there hold from then on.
+        """Open the run in the browser, to search, correct and export its clusters, until Ctrl-C ends it.
 
-        Needs the extra ``app``.
+        Every edit is stored in ``edits.jsonl`` in the run folder. The run and ``coterie predict`` apply it. Needs the
+        extra ``app``.
 
         Parameters
         ----------
         port, host:
-            Where to listen: port 0 for any that is free; by default this machine alone can reach it.
+            The address to listen on. Port 0 selects a free one. Only this machine can reach the default host.
         browser:
-            Whether to open it in the browser.
+            Whether to open a browser window.
         progress:
-            Called with a sentence (``print``, say) about what takes long and who can reach it.
+            Called with sentences about steps that take long and about who can reach the page, such as ``print``.
         on_ready:
-            Called with the address when it can be opened.
+            Called with the address when the page can be opened.
         """
         try:
             from coterie.app.serving import serve

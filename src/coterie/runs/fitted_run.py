@@ -54,6 +54,14 @@ class FittedRun:
         self.summaries: Sequence[ClusterSummary] | None = None
         self.column_notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return a summary made of ``run.json`` alone: nothing else is read."""
+        n_clusters = self.about.get("settings", {}).get("n_clusters")
+        return (
+            f"{type(self).__name__}({str(self.folder)!r}, method={self.about.get('method')!r}, "
+            f"rows={self.about.get('rows')}, n_clusters={n_clusters})"
+        )
+
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, device: str = "auto") -> Self:
         """Open a run folder; its model is loaded onto ``device`` when it is first used."""
