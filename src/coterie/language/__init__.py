@@ -1,1 +1,1 @@
-"""What needs a language-model head: predicting masked words, and the augmenters built on language models."""
+"""Language-model heads and the methods that need them: masked-word prediction, and augmenters by language models."""

@@ -27,20 +27,21 @@ from coterie.text.augmentation.base import Augmenter
 logger = logging.getLogger(__name__)
 
 STRENGTHS = ("low", "middle", "high")
-# Beams of the translation into the other language.
+# Beams of the translation into the other language: a usual number, since only the best translation is used.
 PIVOT_BEAMS = 5
 NEEDED_FILES = ("config.json", "vocab.json", "source.spm", "target.spm")
-# Most translation models of the hub have no safetensors; torch reads the other file without executing code from it.
+# Names of weight files. Most translation models of the hub have no safetensors; torch reads the other file without
+# executing code from it.
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 # Tokens of all beams of a batch, by device.
 TOKENS_PER_BATCH = {"cuda": 65_536, "mps": 8_192}
-# Widths of batches are multiples of this many tokens.
+# Widths of batches are multiples of this number of tokens, so that few widths occur.
 WIDTH_STEP = 8
-# Tokens of a translation relative to its text, at most: few are twice as long; one that does not end is cut.
+# Most tokens of a translation relative to its text: few translations are twice as long, and endless ones are cut.
 LONGEST_GROWTH = 2
-# Further tokens that any translation may have, for short texts.
+# Additional tokens that a translation may have, for short texts.
 LONGEST_EXTRA = 16
-# BLEU compares up to this many words in a row.
+# Longest n-gram that BLEU compares, in words: its usual value.
 LONGEST_RUN = 4
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -55,17 +56,18 @@ class BackTranslation(Augmenter):
     found best); ``place`` selects one of the two, so that two views of a text are ``place=0`` and ``place=1``. Beam
     search is deterministic: the generator has no effect.
 
-    A candidate may be the text itself, mostly at low strength. A text longer than the limit of a translation model (512
-    tokens) is cut.
+    A candidate may be equal to the text, mostly at low strength. A text longer than the limit of a translation model
+    (512 tokens) is cut.
 
     Parameters
     ----------
     forward, backward:
         Marian models for the two directions: folders, or names on the hub.
     strength:
-        How far from the original: ``"low"``, ``"middle"`` or ``"high"``.
+        Distance from the original: ``"low"``, ``"middle"`` or ``"high"``.
     place:
-        Which text of the pair, 0 or 1; 0 is the one of higher BLEU at low and middle strength, of lower at high.
+        Which text of the pair, 0 or 1. At low and middle strength, 0 is the text of higher BLEU; at high strength, that
+        of lower BLEU.
     candidates:
         How many texts to choose from.
     device:
@@ -104,7 +106,7 @@ class BackTranslation(Augmenter):
 
 
 def choose(original: str, candidates: Sequence[str], strength: str, place: int) -> str:
-    """Return the candidate of this strength and place; with equal BLEU, the likelier one counts as nearer.
+    """Return the candidate of this strength and place; if BLEU is equal, the likelier one is ranked as nearer.
 
     >>> texts = ["a b c d", "a b c x", "a b x y", "a x y z"]
     >>> [choose("a b c d", texts, "low", place) for place in (0, 1)]
@@ -122,8 +124,8 @@ def choose(original: str, candidates: Sequence[str], strength: str, place: int) 
 def sentence_bleu(candidate: str, reference: str) -> float:
     """Return the BLEU of one text against another, from 0 (no common word) to 1 (the same words in the same order).
 
-    Up to four words in a row are compared; for two and more, one is added to the matches and to the total
-    (Lin and Och 2004), since short texts rarely share four words in a row. Case does not count, punctuation does.
+    N-grams of up to four words are compared. For two and more words, one is added to the matches and to the total (Lin
+    and Och 2004), since short texts rarely share four consecutive words. Case does not count, punctuation does.
 
     >>> sentence_bleu("the parcel is late", "The parcel is late")
     1.0
@@ -135,52 +137,52 @@ def sentence_bleu(candidate: str, reference: str) -> float:
         return 0.0
     logs = 0.0
     for length in range(1, LONGEST_RUN + 1):
-        made, given = _runs(ours, length), _runs(theirs, length)
-        matches = sum((made & given).values())
+        own, expected = _ngrams(ours, length), _ngrams(theirs, length)
+        matches = sum((own & expected).values())
         if length == 1 and not matches:
             return 0.0
         extra = 0 if length == 1 else 1
-        logs += math.log((matches + extra) / (made.total() + extra))
+        logs += math.log((matches + extra) / (own.total() + extra))
     brevity = min(0.0, 1 - len(theirs) / len(ours))
     return math.exp(logs / LONGEST_RUN + brevity)
 
 
-def _runs(tokens: list[str], length: int) -> Counter[tuple[str, ...]]:
+def _ngrams(tokens: list[str], length: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(tokens[i : i + length]) for i in range(len(tokens) - length + 1))
 
 
 def find_translator(name: str) -> Path:
     """Return the folder of a Marian model: a folder, ``$COTERIE_MODELS/<name>``, the hub's local cache, or the hub."""
-    given = Path(name).expanduser()
-    if given.is_dir():
-        missing = _what_is_missing(given)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        missing = _find_problem(path)
         if missing is None:
-            return given
+            return path
         raise WeightsNotFoundError(f"the folder {name} cannot be loaded as a translation model: {missing}")
-    tried = [f"folder {name}: no such folder"]
+    attempts = [f"folder {name}: no such folder"]
     root = os.environ.get("COTERIE_MODELS")
     if root:
         for folder in (Path(root) / name, Path(root) / name.split("/")[-1]):
-            missing = _what_is_missing(folder)
+            missing = _find_problem(folder)
             if missing is None:
                 return folder
-            tried.append(f"COTERIE_MODELS: {folder}: {missing}")
+            attempts.append(f"COTERIE_MODELS: {folder}: {missing}")
     else:
-        tried.append("COTERIE_MODELS: not set")
+        attempts.append("COTERIE_MODELS: not set")
     for origin, local in (("hub cache", True), ("hub", False)):
         if not local and is_offline():
-            tried.append("hub: not asked (offline)")
+            attempts.append("hub: not asked (offline)")
             continue
-        found = _from_hub(name, local, origin, tried)
+        found = _from_hub(name, local, origin, attempts)
         if found is not None:
             return found
     raise WeightsNotFoundError(
-        f"no translation model {name!r} found. Tried: {'; '.join(tried)}. This helps, on a machine with a network: "
+        f"no translation model {name!r} found. Tried: {'; '.join(attempts)}. This helps, on a machine with a network: "
         f"hf download {name} (or give the path of a folder that holds it)"
     )
 
 
-def _what_is_missing(folder: Path) -> str | None:
+def _find_problem(folder: Path) -> str | None:
     if not folder.is_dir():
         return "no such folder"
     for file in NEEDED_FILES:
@@ -191,7 +193,7 @@ def _what_is_missing(folder: Path) -> str | None:
     return None
 
 
-def _from_hub(name: str, local: bool, origin: str, tried: list[str]) -> Path | None:
+def _from_hub(name: str, local: bool, origin: str, attempts: list[str]) -> Path | None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -199,11 +201,11 @@ def _from_hub(name: str, local: bool, origin: str, tried: list[str]) -> Path | N
     try:
         folder = Path(snapshot_download(name, allow_patterns=patterns, local_files_only=local))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        tried.append(f"{origin}: {'not there' if local else type(error).__name__}")
+        attempts.append(f"{origin}: {'not there' if local else type(error).__name__}")
         return None
-    missing = _what_is_missing(folder)
+    missing = _find_problem(folder)
     if missing is not None:
-        tried.append(f"{origin}: {missing}")
+        attempts.append(f"{origin}: {missing}")
         return None
     return folder
 
@@ -214,7 +216,7 @@ def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
 
     try:
         with hide_transformers_output(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            # Without sacremoses, unusual quotes and dashes are not normalised first; they are translated all the same.
+            # Without sacremoses, unusual quotes and dashes are translated without normalisation.
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")
             tokenizer = MarianTokenizer.from_pretrained(str(folder), local_files_only=True)
             model = MarianMTModel.from_pretrained(str(folder), dtype=torch.float32, local_files_only=True)
@@ -239,12 +241,12 @@ def _translate(folder: Path, texts: Sequence[str], beams: int, count: int, devic
     result: list[list[str]] = [[] for _ in texts]
     # The width limits the length of a translation, so that it does not depend on the other texts of a batch.
     for width in np.unique(widths):
-        alike = np.flatnonzero(widths == width)
-        for part in batches_by_tokens(widths[alike], budget):
-            batch = alike[part]
+        same_width = np.flatnonzero(widths == width)
+        for part in batches_by_tokens(widths[same_width], budget):
+            batch = same_width[part]
             padded = tokenizer.pad({"input_ids": [rows[i] for i in batch]}, return_tensors="pt").to(device)
             with autocast(device, dtype):
-                made = model.generate(
+                generated = model.generate(
                     **padded,
                     num_beams=beams,
                     num_return_sequences=count,
@@ -253,7 +255,7 @@ def _translate(folder: Path, texts: Sequence[str], beams: int, count: int, devic
                     max_length=None,
                     max_new_tokens=min(limit - 1, LONGEST_GROWTH * int(width) + LONGEST_EXTRA),
                 )
-            decoded = tokenizer.batch_decode(made, skip_special_tokens=True)
+            decoded = tokenizer.batch_decode(generated, skip_special_tokens=True)
             for place, i in enumerate(batch):
                 result[i] = decoded[place * count : (place + 1) * count]
     return result

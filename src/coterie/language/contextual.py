@@ -35,9 +35,9 @@ from coterie.text.augmentation.base import Augmenter
 
 logger = logging.getLogger(__name__)
 
-# Texts that a new head learns at least, counting epochs: a small corpus is repeated.
+# Fewest texts, over all epochs, that a new head is trained on: a small corpus is repeated.
 LEAST_TEXTS = 3_000
-# Distinct texts that a new head learns at most: every n-th text of a larger corpus.
+# Most distinct texts that a new head is trained on, which bounds the time: every n-th text of a larger corpus.
 MOST_TEXTS = 20_000
 # Trained heads that stay in memory, one per model and corpus.
 HEADS_IN_MEMORY = 4
@@ -58,7 +58,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class _MaskedWords(Augmenter):
-    """Base of substitution and insertion: masks are predicted, everything else of the text is unchanged."""
+    """Predict the words of masks; the rest of the text is unchanged. The base of substitution and insertion."""
 
     model: str | None = None
     ratio: float = 0.2
@@ -99,15 +99,15 @@ class Contextual(_MaskedWords):
 
     All chosen words of a text are masked at once, each by a single mask, and each is replaced by one of the ``top_k``
     likeliest whole words, sampled by its probability and never the original word. Words are separated by white space,
-    without the punctuation around them; everything but the chosen words is unchanged, letter by letter. Where the model
-    is uncased, a new word takes the capitals of the old one.
+    without the punctuation around them; all other characters are unchanged. If the model is uncased, a new word gets
+    the capitals of the old one.
 
-    A text of one word has no context to predict from and is unchanged, and so is one in a script without spaces. At
+    A text of one word has no context to predict from and is unchanged; so is a text in a script without spaces. At
     least one word of a text is always kept. In a text longer than the model's limit, only words within it are chosen.
 
-    Where the model has no masked-language head (sentence encoders have none), one is trained on the texts first, the
-    same for the same texts whatever the generator. Such a head is weak, so words near the old one in the model's word
-    embeddings are preferred too; a model with its own head gives better words.
+    If the model has no masked-language head (sentence encoders have none), one is first trained on the texts. It
+    depends on the texts, not on the generator. This head is weak, so words near the old one in the model's word
+    embeddings are also preferred. A model with its own head gives better words.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ class Contextual(_MaskedWords):
 class ContextualInsertion(_MaskedWords):
     """Insert words that a masked language model predicts: for each text a share of its number of words, rounded up.
 
-    New words stand before words or after the last, no two at the same position. As with :class:`Contextual`, nothing
-    else changes; a text of one word gets a second one, an empty text stays empty. The parameters are the same.
+    New words are inserted before words or after the last word, each at another position. As with :class:`Contextual`,
+    nothing else changes; a text of one word gets a second one, an empty text stays empty. The parameters are the same.
     """
 
     def _gaps(self, words: list[Span], generator: np.random.Generator) -> list[Gap]:

@@ -22,10 +22,10 @@ NOISED = "noised"
 
 
 class SentenceDecoder(nn.Module):
-    """Predicts each next token of a text from the sentence vector and the tokens before it.
+    """Predict each next token of a text from the sentence vector and the tokens before it.
 
-    All weights that the encoder has too are the encoder's own (tied); the attention to the sentence vector and the
-    layer before the vocabulary are new.
+    The decoder shares all weights that the encoder also has (tied weights); the attention to the sentence vector and
+    the layer before the vocabulary are new.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class SentenceDecoder(nn.Module):
     def loss(self, sentences: Tensor, ids: Tensor, mask: Tensor, weights: Tensor, precision: torch.dtype) -> Tensor:
         """Return the mean negative log-likelihood of the tokens of ``ids`` after the first (ClusterBERT Eq. 1).
 
-        Each token is weighted by how often its text occurs.
+        Each token is weighted by the occurrences of its text.
         """
         with autocast(ids.device, precision):
             logits = self.model(
@@ -87,7 +87,7 @@ class Reconstruction(Objective):
 
 
 def warming(decoder: SentenceDecoder, learning_rate: float, epochs: int) -> Stage:
-    """Return a stage in which the decoder's own parts learn alone, so that their first errors spare the encoder."""
+    """Return a stage that trains only the decoder's own parts, so that their first errors do not change the encoder."""
     alone = Reconstruction(decoder, learning_rate, trains_encoder=False)
     return Stage("decoder", alone, epochs=epochs, stops=False)
 
@@ -140,5 +140,5 @@ def _tied_decoder(encoder: TransformerEncoder, seed: int) -> nn.Module:
         if name in shared:
             owner, _, leaf = name.rpartition(".")
             setattr(base.get_submodule(owner), leaf, shared[name])
-    decoder.tie_weights()  # the output layer follows the word embeddings, which are the encoder's now
+    decoder.tie_weights()  # the output layer is tied to the word embeddings, which are now those of the encoder
     return decoder

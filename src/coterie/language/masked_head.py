@@ -53,11 +53,11 @@ _LAYOUTS = (
 
 
 class MaskedHead(nn.Module):
-    """From token states to logits over the vocabulary: dense layer, activation, layer norm, word embeddings, bias.
+    """Compute logits over the vocabulary from token states: dense layer, activation, norm, word embeddings, bias.
 
-    The last layer is the encoder's own matrix of word embeddings, shared and not copied. It is not among this module's
-    parameters: ``head.parameters()`` are those that the encoder does not have, and an optimiser of both gets each
-    parameter once.
+    The last layer is the encoder's own matrix of word embeddings, which is shared and not copied. It is not among this
+    module's parameters: ``head.parameters()`` are those that the encoder does not have, so an optimiser of both gets
+    each parameter once.
 
     Parameters
     ----------

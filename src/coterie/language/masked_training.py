@@ -21,7 +21,7 @@ HEAD_LEARNING_RATE = 1e-3
 
 
 class MaskedWords(nn.Module):
-    """Replaces a share of the tokens by the mask token and computes the loss of predicting them.
+    """Replace a share of the tokens by the mask token and compute the loss of predicting them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class MaskedWords(nn.Module):
 
 
 class HeadTraining(Objective):
-    """The masked-language loss alone, with the encoder frozen."""
+    """Train only a masked-language head, with the encoder frozen."""
 
     views = (ORIGINAL,)
     needs_token_states = True

@@ -1,4 +1,4 @@
-"""Predict whole words for masks: which tokens are words, which are likeliest, and a sample of those."""
+"""Predict whole words for masks: find the tokens that are words, rank them, and sample from the likeliest."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ CONTINUATION = "##"
 BYTE_START = "Ġ"
 # Prefix of SentencePiece tokens that begin a word.
 PIECE_START = "▁"
-# The form of a token that is no word.
+# The form number of a token that is not a word.
 NO_FORM = -1
-# The token of a mask for which no word is left.
+# The token of a mask without any candidate word.
 NO_WORD = -1
-# Weight of the cosine added to the logits of a head trained on few texts: chosen by reading substitutions.
+# Weight of the cosine that is added to the logits of a head trained on few texts: chosen by reading substitutions.
 LIKENESS_WEIGHT = 20.0
-# States whose logits are computed at a time: each has one per token of the vocabulary, which bounds the memory.
+# States per block of logits, which bounds the memory: each state has one logit per token of the vocabulary.
 STATES_PER_CHUNK = 2_048
 
 
@@ -53,12 +53,12 @@ class WordList:
     Attributes
     ----------
     words:
-        The word of each token, ``""`` where it is none: special and unused tokens, pieces that continue a word,
-        punctuation, single letters (into which a tokenizer divides rare words).
+        The word of each token, ``""`` for a token that is not a word: special and unused tokens, pieces that continue a
+        word, punctuation, single letters (into which a tokenizer divides rare words).
     forms:
-        For each token the number of its :func:`word_form`, ``-1`` where it is no word.
+        For each token the number of its :func:`word_form`, ``-1`` for a token that is not a word.
     form_numbers:
-        Those numbers by form.
+        The number of each form.
     is_cased:
         Whether any word has a capital letter.
     """
@@ -96,7 +96,7 @@ class WordList:
         return int(np.bincount(self.forms[self.forms != NO_FORM]).max())
 
     def form_of(self, word: str) -> int:
-        """Return the number of the form of ``word``; ``-1`` for a word that is no token."""
+        """Return the number of the form of ``word``; ``-1`` for a word that is not a token."""
         return self.form_numbers.get(word_form(word), NO_FORM)
 
 
@@ -122,7 +122,7 @@ def _as_word(token: str, marker: str, tokenizer: Any) -> str:
 
 
 def masks_per_text(tokens: TokenArrays, mask_id: int) -> NDArray[np.int64]:
-    """Return how many masks each text holds."""
+    """Return the number of masks in each text."""
     before = np.concatenate([[0], np.cumsum(tokens.ids == mask_id)])
     return before[tokens.starts + tokens.lengths] - before[tokens.starts]
 
@@ -142,10 +142,10 @@ def likeliest_words(
     ``like`` gives a word per mask; words near it in the encoder's word embeddings are preferred.
     """
     device = encoder.device
-    wanted = table = torch.empty(0)
+    preferred = table = torch.empty(0)
     if like is not None:
         table = _centred_embeddings(encoder, words)
-        wanted = _word_vectors(encoder, table, like)
+        preferred = _word_vectors(encoder, table, like)
         table = nn.functional.normalize(table, dim=-1)
     allowed = torch.from_numpy(words.forms != NO_FORM).to(device)
     count = min(count, int((words.forms != NO_FORM).sum()))
@@ -169,7 +169,7 @@ def likeliest_words(
             some = places[begin : begin + STATES_PER_CHUNK]
             scores = head(at_masks[begin : begin + STATES_PER_CHUNK])
             if like is not None:
-                scores = scores + LIKENESS_WEIGHT * wanted[torch.from_numpy(some).to(device)] @ table.T
+                scores = scores + LIKENESS_WEIGHT * preferred[torch.from_numpy(some).to(device)] @ table.T
             values, indices = scores.masked_fill_(~allowed, float("-inf")).topk(count, dim=-1)
             ids[some], logits[some] = indices.cpu().numpy(), values.cpu().numpy()
     return ids, logits

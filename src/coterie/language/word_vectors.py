@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.errors import MissingExtraError, SettingError, require_extra
 
-# Epochs of word2vec: several, since the corpora here are small.
+# Epochs of word2vec: more than its default of 5, since the corpora here are small.
 WORD2VEC_EPOCHS = 20
 
 
@@ -37,7 +37,7 @@ def check_word2vec() -> None:
 def word2vec_vectors(
     sentences: Sequence[Sequence[str]], words: Sequence[str], dimension: int, seed: int
 ) -> NDArray[np.float32]:
-    """Train word2vec (skip-gram) on tokenised texts; one thread makes it reproducible."""
+    """Train word2vec (skip-gram) on tokenised texts; it is reproducible because it uses one thread."""
     check_word2vec()
     from gensim.models import Word2Vec
 
@@ -50,8 +50,8 @@ def word2vec_vectors(
         seed=seed,
         epochs=WORD2VEC_EPOCHS,
     )
-    known = [model.wv[word] if word in model.wv else np.zeros(dimension) for word in words]
-    return unit(np.asarray(known))
+    vectors = [model.wv[word] if word in model.wv else np.zeros(dimension) for word in words]
+    return unit(np.asarray(vectors))
 
 
 def unit(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The clustering loss of DEC: assignments approach their own sharpened targets."""
+"""The clustering loss of DEC: the divergence of assignments from their sharpened targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def kl_divergence(p: Tensor, q: Tensor, weights: Tensor | None = None) -> Tensor
     p, q:
         Target and assignment probabilities, ``M x K``; ``0 log 0`` is 0.
     weights:
-        How often each text occurs in the corpus, its weight in the mean.
+        ``M``, occurrences of each text in the corpus: its weight in the mean.
 
     References
     ----------

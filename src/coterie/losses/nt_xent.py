@@ -10,8 +10,8 @@ from torch.nn import functional
 def nt_xent(first: Tensor, second: Tensor, temperature: float, weights: Tensor | None = None) -> Tensor:
     """Return the normalised temperature-scaled cross entropy between two views (SCCL Eq. 1-2).
 
-    Row ``i`` of ``first`` and row ``i`` of ``second`` are a positive pair; the other 2M - 2 rows of both are
-    its negatives. Computed in float32 at least, whatever the inputs' precision.
+    Row ``i`` of ``first`` and row ``i`` of ``second`` are a positive pair; the other 2M - 2 rows of both are its
+    negatives. The loss is computed in float32 or, for float64 inputs, in float64.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def nt_xent(first: Tensor, second: Tensor, temperature: float, weights: Tensor |
     temperature:
         tau of Eq. 1.
     weights:
-        How often each of the M texts occurs in the corpus, the weight of both of its anchors in the mean.
+        ``M``, occurrences of each text in the corpus: the weight of both of its anchors in the mean.
 
     References
     ----------

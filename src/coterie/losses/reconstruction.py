@@ -8,5 +8,5 @@ from coterie.losses.nt_xent import weighted_mean
 
 
 def reconstruction_error(inputs: Tensor, outputs: Tensor, weights: Tensor | None = None) -> Tensor:
-    """Return the mean over texts of a row's mean squared difference; ``weights``: how often each text occurs."""
+    """Return the mean over texts of a row's mean squared difference, weighted by the occurrences ``weights``."""
     return weighted_mean((outputs - inputs).square().mean(dim=-1), weights)

@@ -1,1 +1,1 @@
-"""Methods: one file a paper, baselines beside them, all with the same estimator interface."""
+"""Clustering methods: one module per paper, and baselines, all with the same estimator interface."""

@@ -1,4 +1,4 @@
-"""Assignment of texts to centres, block by block, so that no table of all texts times all clusters is kept."""
+"""Assign texts to centres, block by block, so that no array of all texts times all clusters is needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from coterie.methods.results import Encoded, Learned, blank_rows, lead
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
 
-# Texts that are embedded together: enough to keep a device busy and to sort by length, few enough for the memory.
+# Texts that are embedded together: enough to use the whole device and to sort by length, few enough for the memory.
 TEXTS_PER_BLOCK = 65_536
 
 
@@ -40,7 +40,7 @@ class Block:
         were asked for.
     probabilities:
         Probability of each cluster, ``texts x clusters``.
-    decided:
+    own_labels:
         Clusters that a head or the method's own partition gives, ``None`` where the nearest centre decides.
     blank:
         Which texts have a vector of zeros.
@@ -49,14 +49,14 @@ class Block:
     rows: NDArray[np.int64]
     distances: NDArray[np.float64] | None
     probabilities: NDArray[np.float64]
-    decided: NDArray[np.int64] | None
+    own_labels: NDArray[np.int64] | None
     blank: NDArray[np.bool_]
 
     @property
     def labels(self) -> NDArray[np.int64]:
         """The cluster of each text; the first of several that are equally near."""
-        if self.decided is not None:
-            return self.decided
+        if self.own_labels is not None:
+            return self.own_labels
         assert self.distances is not None
         return self.distances.argmin(axis=1)
 
@@ -114,20 +114,20 @@ class Assigner:
             self.truncated += encoded.truncated
             for part, features in self._parts(encoded.features):
                 probabilities = method._head_probabilities(some[part], features)
-                decided = None if probabilities is None else probabilities.argmax(axis=1)
+                own_labels = None if probabilities is None else probabilities.argmax(axis=1)
                 needed = probabilities is None or with_distances
                 distances = self._distances(some[part], features, encoded.noise) if needed else None
-                yield self._block(here[part], features, distances, probabilities, decided)
+                yield self._block(here[part], features, distances, probabilities, own_labels)
 
     def fitted_texts(self, texts: Sequence[str], rows: NDArray[np.int64], learned: Learned) -> Iterator[Block]:
         """Yield blocks of the texts a method was fitted on, with its own partition where it has one."""
         for part, features in self._parts(learned.features):
             probabilities = None if learned.probabilities is None else learned.probabilities[part]
-            decided = None if learned.labels is None else learned.labels[part]
+            own_labels = None if learned.labels is None else learned.labels[part]
             if probabilities is not None:
-                decided = probabilities.argmax(axis=1)
+                own_labels = probabilities.argmax(axis=1)
             distances = self._distances(texts[part], features, learned.noise)
-            yield self._block(rows[part], features, distances, probabilities, decided)
+            yield self._block(rows[part], features, distances, probabilities, own_labels)
 
     def _block(
         self,
@@ -135,12 +135,12 @@ class Assigner:
         features: Any,
         distances: NDArray[np.float64] | None,
         probabilities: NDArray[np.float64] | None,
-        decided: NDArray[np.int64] | None,
+        own_labels: NDArray[np.int64] | None,
     ) -> Block:
         if probabilities is None:
             assert distances is not None
             probabilities = self._method._probabilities(distances)
-        return Block(rows, distances, probabilities, decided, blank_rows(features))
+        return Block(rows, distances, probabilities, own_labels, blank_rows(features))
 
     def _parts(self, features: Any) -> Iterator[tuple[slice, Any]]:
         """Yield the features in parts whose distances to all centres fit into memory."""
@@ -193,7 +193,7 @@ class Assignment:
         self._n_clusters = n_clusters
         self._nearest = np.empty(n_texts, dtype=np.int64)
         # -1 where the nearest centre decides.
-        self._decided = np.full(n_texts, -1, dtype=np.int64)
+        self._own_labels = np.full(n_texts, -1, dtype=np.int64)
         # Texts equally near to several centres, and the number of their set of centres: many texts share few sets.
         self._tied: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self._sets: dict[bytes, int] = {}
@@ -203,8 +203,8 @@ class Assignment:
         rows, distances, labels = block.rows, block.distances, block.labels
         assert distances is not None
         self._nearest[rows] = distances.argmin(axis=1)
-        if block.decided is not None:
-            self._decided[rows] = block.decided
+        if block.own_labels is not None:
+            self._own_labels[rows] = block.own_labels
         self.squared[rows] = distances[np.arange(len(labels)), labels]
         self.confidence[rows] = block.confidence(labels)
         self.blank[rows] = block.blank
@@ -224,10 +224,10 @@ class Assignment:
         k, (rows, which), sets = self._n_clusters, self._ties(), self._set_members()
         by_tie = np.zeros(len(counts), dtype=bool)
         by_tie[rows] = True
-        by_tie &= self._decided < 0
-        sure = np.where(self._decided < 0, self._nearest, self._decided)[~by_tie]
+        by_tie &= self._own_labels < 0
+        sure = np.where(self._own_labels < 0, self._nearest, self._own_labels)[~by_tie]
         sizes = np.bincount(sure, weights=counts[~by_tie], minlength=k)
-        open_ties = self._decided[rows] < 0
+        open_ties = self._own_labels[rows] < 0
         masses = np.bincount(which[open_ties], weights=counts[rows[open_ties]], minlength=len(sets))
         order = np.arange(k)
         for _ in range(k + 1):
@@ -250,7 +250,7 @@ class Assignment:
 
     def labels(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the cluster of each text as an index into ``order``."""
-        return np.where(self._decided < 0, self.nearest(order), np.argsort(order)[self._decided])
+        return np.where(self._own_labels < 0, self.nearest(order), np.argsort(order)[self._own_labels])
 
     def _ties(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         nothing = np.zeros(0, dtype=np.int64)

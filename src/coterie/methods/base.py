@@ -1,4 +1,4 @@
-"""The base of all methods: fit, predict, transform, save."""
+"""The base class of all methods: fit, predict, transform, save."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ logger = logging.getLogger(__name__)
 
 
 class _NotFittedError(NotFittedError, SklearnNotFittedError):
-    """Coterie's error and scikit-learn's at once, so that either can be caught."""
+    """Both Coterie's error and scikit-learn's, so that either can be caught."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
-    """Base of all methods; the constructor only stores, ``fit`` checks.
+    """Base class of all methods. The constructor only stores parameters; ``fit`` checks them.
 
     A method is a dataclass: its fields are its parameters, and the generated constructor takes those of its bases too,
     so that ``get_params`` and ``help`` show all of them. Every class that adds a parameter or has two bases is
@@ -59,10 +59,10 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     cluster_centers_:
         One row per cluster, in the space of ``transform``.
     confidence_:
-        How far each row's cluster is ahead of the runner-up: ``1 - q2 / q1`` with the probabilities of
-        ``predict_proba``. 0 is a coin flip between two clusters, 1 means that no other cluster is near. It is a
-        margin, not a calibrated probability of being right: a text that fits no cluster can still be far nearer to
-        one than to the others. Not comparable between methods. 0 for empty texts and texts without any known word.
+        Margin of each row's cluster over the runner-up: ``1 - q2 / q1`` with the probabilities of ``predict_proba``. 0
+        means that two clusters are equally probable, 1 that no other cluster is near. It is not a calibrated
+        probability of being right: a text that fits no cluster can still be far nearer to one than to the others. It
+        is not comparable between methods. 0 for empty texts and texts without any known word.
     center_distance_:
         Euclidean distance of every row to its cluster's centre; NaN for empty texts and texts without a known word.
     history_:
@@ -224,7 +224,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     def max_rows(self) -> int | None:
         """Return the most rows (repeats counted) that the method can learn on; ``None``: no limit.
 
-        A method that needs the distances of all pairs of rows has a limit; a sample keeps to it.
+        A method that needs the distances of all pairs of rows has a limit; a sample never has more rows.
         """
         return None
 

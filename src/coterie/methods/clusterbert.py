@@ -129,8 +129,8 @@ class ClusterBERT(TrainedMethod):
     radius:
         For encoders that normalise: length of the embeddings that the head gets.
     pretrain_corpus:
-        A file of general sentences, one per row, to adapt to before all else (the paper's backbone was adapted to a
-        million sentences of Wikipedia); ``None``: no such stage. Its steps are not part of ``history_``.
+        A file of general sentences, one per row, for a first stage of adaptation (the paper's backbone was adapted to a
+        million sentences of Wikipedia). ``None``: no such stage. Its steps are not part of ``history_``.
     final_kmeans:
         ``"continued"`` starts the final k-means from the centres before training, ``"fresh"`` from ten random starts;
         ``"best"`` takes the one of lower inertia.
@@ -220,7 +220,7 @@ class ClusterBERT(TrainedMethod):
     def _stages(self, start: TrainingStart) -> list[Stage]:
         decoder = SentenceDecoder(start.encoder, start.seed)
         rates = (self.training.learning_rate, self.training.head_learning_rate)
-        self._read_general(start, decoder)
+        self._train_on_general_corpus(start, decoder)
         head = nn.utils.skip_init(nn.Linear, start.encoder.dimension, start.n_clusters)
         place_head(head, self._radius * start.centers)
 
@@ -242,8 +242,8 @@ class ClusterBERT(TrainedMethod):
         """Return the stage in which the decoder's own parts learn alone."""
         return warming(decoder, self.training.head_learning_rate, self.decoder_epochs)
 
-    def _read_general(self, start: TrainingStart, decoder: SentenceDecoder) -> None:
-        """Train one epoch of Eq. 1 on general sentences, where they are given."""
+    def _train_on_general_corpus(self, start: TrainingStart, decoder: SentenceDecoder) -> None:
+        """Train one epoch of Eq. 1 on the general sentences of ``pretrain_corpus``, if it is given."""
         from coterie.text.reading import read_corpus
         from coterie.training.trainer import Trainer
         from coterie.training.views import Views

@@ -19,28 +19,28 @@ from coterie.methods.encoder_method import EncoderMethod
 from coterie.methods.trained import TrainedMethod, n_view_workers
 from coterie.text.corpus import Corpus
 
-# Texts of a trial: a CPU's time is proportional to the texts; a GPU needs several real batches, since every epoch has
-# a cost of its own.
+# Texts of a trial. On a CPU the time is proportional to the texts; a GPU needs several real batches, since every epoch
+# has a fixed cost.
 TRIAL_TEXTS = {"cpu": 256, "cuda": 4_800}
 # Texts per step of a trial; a GPU gets the real batch size.
 TRIAL_BATCH = {"cpu": 128}
 # Epochs of each stage in a trial; the last is measured, the others warm up.
 TRIAL_EPOCHS = {"cpu": 2, "cuda": 4}
-# Texts that are embedded to measure the speed of that.
+# Texts that are embedded to measure the speed of embedding.
 EMBEDDED = {"cpu": 512, "cuda": 20_000}
-# Rows that are clustered to measure the speed of that.
+# Rows that are clustered to measure the speed of k-means.
 CLUSTERED = {"cpu": 2_000, "cuda": 100_000}
-# The parameter that holds the steps of a part after the training, whose length does not depend on the corpus.
+# The parameter with the steps of a part after the training; its length does not depend on the corpus.
 LATER_STEPS = "topic_steps"
 # Steps of that part in a trial.
 TRIAL_LATER_STEPS = 20
 # The parameter that lets a method skip the training; a trial switches it off, since it has few texts.
 GUARD = "guard"
-# Distinct texts from which a trial is worth its time, for a method that trains on a CPU.
+# Fewest distinct texts for which a trial is worth its time, for a method that trains on a CPU.
 TRAINED_ON_CPU = 2_000
-# The same for a method that only embeds on a CPU.
+# Fewest distinct texts for a trial of a method that only embeds on a CPU.
 EMBEDDED_ON_CPU = 10_000
-# The same on a GPU, which trains on so many texts in less than a minute.
+# Fewest distinct texts for a trial on a GPU, which trains on fewer texts in less than a minute.
 ON_GPU = 50_000
 # Seconds per row for reading, describing, writing and the report, measured on a million rows
 # (benchmarks/results/speed/whole_job_auto.json).

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from coterie.encoders.transformer import TransformerEncoder
 
 
-# Texts from which embeddings are computed in bfloat16 first; fewer take little time in float32.
+# Fewest texts for which embeddings are first computed in bfloat16; fewer texts take little time in float32.
 QUICK_FROM = 2_000
 # Texts on which the rounding noise of bfloat16 is measured.
 NOISE_TEXTS = 256
@@ -94,7 +94,7 @@ class EncoderMethod(ClusteringMethod):
         return resolve_precision("auto", self.encoder_.device) if n_texts >= QUICK_FROM else torch.float32
 
     def _noise(self, texts: Sequence[str], dtype: torch.dtype) -> float:
-        """Return how far vectors in ``dtype`` may be from exact ones, measured once on some of the texts."""
+        """Return the largest relative error of vectors in ``dtype``, measured once on some of the texts."""
         import torch
 
         if dtype == torch.float32:

@@ -1,4 +1,4 @@
-"""From what a method learned to the attributes of a fitted estimator: assign every text, order clusters by size."""
+"""Set the attributes of a fitted estimator: assign every text, and order clusters by size."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def _set_other_partitions(
     """Set the other partitions of a trained method, with cluster numbers that match those of ``labels``."""
     k, counts = method.n_clusters, sample.corpus.counts
 
-    def aligned(other: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    def align_rows(other: NDArray[np.int64] | None) -> NDArray[np.int64]:
         return sample.spread(labels if other is None else align_labels(other, labels, k, counts), -1)
 
-    method.initial_labels_ = aligned(learned.initial_labels)
-    method.kmeans_labels_ = aligned(learned.kmeans_labels)
-    method.head_labels_ = aligned(learned.head_labels)
+    method.initial_labels_ = align_rows(learned.initial_labels)
+    method.kmeans_labels_ = align_rows(learned.kmeans_labels)
+    method.head_labels_ = align_rows(learned.head_labels)
     if learned.head_centers is not None and learned.head_labels is not None:
         names = alignment(learned.head_labels, labels, k, counts)
         method.head_centers_ = learned.head_centers[np.argsort(names)]

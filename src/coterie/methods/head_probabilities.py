@@ -1,4 +1,4 @@
-"""Probabilities of a trained head that do not depend on the other texts of a batch."""
+"""Compute the probabilities of a trained head so that they do not depend on the other texts of a batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.clustering.assignment import near_ties
 
-# Rows that go through a head at a time: bounds the memory of its hidden layers.
+# Rows per forward pass of a head, which bounds the memory of its hidden layers.
 BLOCK = 4_096
 # Difference of log probabilities below which the rounding errors of a batch could swap two clusters.
 TIE = 1e-3
@@ -22,16 +22,16 @@ def batch_independent_probabilities(
     features: NDArray[np.float32],
     encode_one_by_one: Callable[[Sequence[str]], Any],
 ) -> NDArray[np.float64]:
-    """Return the probabilities of ``head``, block by block; a text near a tie is embedded again, alone.
+    """Return the probabilities of ``head``, block by block; a text near a tie is embedded again on its own.
 
     Parameters
     ----------
     head:
-        From vectors to probabilities, ``texts x clusters``.
+        Function from vectors to probabilities, ``texts x clusters``.
     features:
         The vectors of ``texts``, computed in batches.
     encode_one_by_one:
-        From texts to vectors computed without a batch.
+        Function from texts to vectors that are computed without a batch.
     """
     result = np.concatenate([head(features[i : i + BLOCK]) for i in range(0, len(features), BLOCK)])
     ties = near_ties(-np.log(np.maximum(result, 1e-300)), TIE)

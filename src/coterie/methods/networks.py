@@ -1,4 +1,4 @@
-"""Small networks that several methods put behind the encoder."""
+"""Small networks that several methods add to the encoder."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def principal_components(embeddings: NDArray[np.float32], counts: NDArray[np.int
     mean = share @ wide
     centred = wide - mean
     values, vectors = np.linalg.eigh((centred * share[:, None]).T @ centred)
-    kept = vectors[:, np.argsort(-values)[: min(most, len(mean))]]
+    axes = vectors[:, np.argsort(-values)[: min(most, len(mean))]]
     # The sign of a component is arbitrary: the largest entry is made positive, so that machines agree.
-    kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
-    layer = nn.utils.skip_init(nn.Linear, len(mean), kept.shape[1])
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    layer = nn.utils.skip_init(nn.Linear, len(mean), axes.shape[1])
     with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(kept.T))
-        layer.bias.copy_(torch.from_numpy(-(mean @ kept)))
+        layer.weight.copy_(torch.from_numpy(axes.T))
+        layer.bias.copy_(torch.from_numpy(-(mean @ axes)))
     return layer

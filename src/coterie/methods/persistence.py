@@ -1,7 +1,7 @@
-"""Saving a fitted method to a folder and loading it again: safetensors and JSON, nothing else.
+"""Save a fitted method to a folder and load it again; the files are only safetensors and JSON.
 
-A folder of a method with an encoder is at the same time a SentenceTransformer folder. Coterie's own part is two
-files beside it: ``coterie.json`` and ``coterie.safetensors``.
+The folder of a method with an encoder is also a SentenceTransformer folder. Coterie adds two files to it:
+``coterie.json`` and ``coterie.safetensors``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from coterie.training.history import History
 FORMAT = 1
 META_FILE = "coterie.json"
 ARRAYS_FILE = "coterie.safetensors"
-# By this file a folder is known to be a run folder (:mod:`coterie.runs.run_file`, which this room may not import).
+# The file that identifies a run folder (:mod:`coterie.runs.run_file`, which methods do not import).
 RUN_FILE = "run.json"
 FITTED_ARRAYS = (
     "cluster_centers_",
@@ -72,13 +72,12 @@ def save(method: ClusteringMethod, folder: Path) -> None:
 def load(folder: str | os.PathLike[str], *, device: str = "auto") -> ClusteringMethod:
     """Load a fitted method from a folder written by ``save_pretrained``, or from the ``model/`` of a run folder.
 
-    A method knows nothing of the edits and the calibration of a run: :class:`coterie.Run` opens a run folder.
+    A method does not contain the edits and the calibration of a run; :class:`coterie.Run` opens a run folder with them.
 
     Raises
     ------
     ModelFolderError
-        When the folder is missing, is a run folder, or holds no clusters: a folder saved again by
-        sentence-transformers has lost them.
+        If the folder is missing, is a run folder, or has no clusters: sentence-transformers does not save them again.
     """
     from safetensors.numpy import load_file
 

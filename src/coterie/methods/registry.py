@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """A method's row; its public name, its documentation pages and every list of methods follow from it.
+    """The registry's row of a method: its public name, its documentation page and every list of methods use it.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class MethodInfo:
         return asdict(self)
 
 
-# The method where none is named.
+# The method that is used if none is named.
 DEFAULT_METHOD = "auto"
 METHODS: tuple[MethodInfo, ...] = (
     MethodInfo(

@@ -1,4 +1,4 @@
-"""Results that methods pass on: what was learned, encoded texts, predictions and their confidence."""
+"""Results of methods: the outcome of fitting, encoded texts, predictions and their confidence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Learned:
     head_centers:
         Centres of a trained clustering head that assigns each text to the nearest of them.
     noise:
-        Of ``features``: see :class:`Encoded`.
+        Noise of ``features``: see :class:`Encoded`.
     """
 
     features: Any
@@ -57,7 +57,7 @@ class Encoded:
     truncated:
         How many texts were cut at the length limit.
     noise:
-        How far a vector may be from the exact one, relative to its length; 0 for exact vectors.
+        Largest distance of a vector from the exact one, relative to its length; 0 for exact vectors.
     """
 
     features: Any
@@ -80,10 +80,10 @@ def blank_rows(features: Any) -> NDArray[np.bool_]:
 
 
 def lead(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how far each label is ahead of the best other cluster: ``1 - q2 / q1``, at least 0."""
+    """Return the margin of each label over the best other cluster: ``1 - q2 / q1``, at least 0."""
     rows = np.arange(len(labels))
     chosen = probabilities[rows, labels]
-    # Removed and put back: a copy of the table would cost more than everything else here.
+    # Overwritten and restored: a copy of the array would take longer than the rest of this function.
     probabilities[rows, labels] = -np.inf
     runner_up = probabilities.max(axis=1, initial=0.0)
     probabilities[rows, labels] = chosen

@@ -24,7 +24,7 @@ VARIANTS = ("joint", "instance", "cluster", "sequential", "alternative_1", "alte
 
 
 class InstanceCL(Objective):
-    """Instance-CL alone (Eq. 1-2), on two augmented views or, ``virtual``, on the original under two dropouts."""
+    """Instance-CL alone (Eq. 1-2), on two augmented views or, if ``virtual``, on the original with two dropouts."""
 
     recordable = True
 
@@ -65,7 +65,7 @@ class Clustering(Objective):
         self._refit = refit
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """Reset the centres to k-means of what Instance-CL has learned (SCCL-Seq)."""
+        """Reset the centres to k-means of the embeddings after Instance-CL (SCCL-Seq)."""
         if self._refit is not None:
             self.centers.data.copy_(self.radius * self._refit(embed_corpus()))
 
@@ -86,7 +86,7 @@ class Clustering(Objective):
 
 
 class SCCLObjective(InstanceCL):
-    """Both at once (Eq. 7), with the clustering loss of section 3.2 or of appendix A.3."""
+    """Both losses together (Eq. 7), with the clustering loss of section 3.2 or of appendix A.3."""
 
     def __init__(
         self, projector: Projector, clustering: Clustering, temperature: float, eta: float, variant: str, virtual: bool
@@ -103,9 +103,9 @@ class SCCLObjective(InstanceCL):
         *anchors, first, second = batch.embeddings
         instance = self.contrast(first, second, weights)  # Eq. 1-2
         if self.variant == "alternative_1":
-            cluster = self._swapped(first, second, weights)  # Eq. 8
+            cluster = self._swapped_loss(first, second, weights)  # Eq. 8
         elif self.variant == "alternative_2":
-            cluster = self._anchored(anchors[0], first, second, weights)  # Eq. 9
+            cluster = self._anchored_loss(anchors[0], first, second, weights)  # Eq. 9
         elif self.virtual:
             cluster = self.clustering.cluster_loss(first, weights) / 2  # Eq. 3-6, halved as in the public code
         else:
@@ -115,12 +115,12 @@ class SCCLObjective(InstanceCL):
     def head_probabilities(self, embeddings: Tensor) -> Tensor:
         return self.clustering.assign(embeddings)
 
-    def _swapped(self, first: Tensor, second: Tensor, weights: Tensor) -> Tensor:
+    def _swapped_loss(self, first: Tensor, second: Tensor, weights: Tensor) -> Tensor:
         q1, q2 = self.clustering.assign(first), self.clustering.assign(second)  # Eq. 3
         p1, p2 = target_distribution(q1, weights).detach(), target_distribution(q2, weights).detach()  # Eq. 4
         return kl_divergence(p1, q2, weights) + kl_divergence(p2, q1, weights)  # Eq. 8
 
-    def _anchored(self, anchor: Tensor, first: Tensor, second: Tensor, weights: Tensor) -> Tensor:
+    def _anchored_loss(self, anchor: Tensor, first: Tensor, second: Tensor, weights: Tensor) -> Tensor:
         with torch.no_grad():
             p0 = target_distribution(self.clustering.assign(anchor), weights)  # Eq. 3-4
         q1, q2 = self.clustering.assign(first), self.clustering.assign(second)  # Eq. 3

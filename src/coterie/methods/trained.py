@@ -1,4 +1,4 @@
-"""Methods that train their encoder: everything from texts to a fitted partition except the paper's objective."""
+"""Base of methods that train their encoder: all steps from texts to a partition except the paper's objective."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from coterie.training.stopping import LabelWatch
     from coterie.training.views import Views
 
-# Processes that compute augmented views beside the training, at most.
+# Most processes that compute augmented views during training: more share the cores with the training process.
 MAX_VIEW_WORKERS = 6
-# Texts from which starting these processes saves time.
+# Fewest texts for which these processes save more time than their start takes.
 MIN_TEXTS_FOR_WORKERS = 2_000
 FINAL_KMEANS = ("best", "continued", "fresh")
 
@@ -164,9 +164,9 @@ class TrainedMethod(EncoderMethod):
             # The workers compute the first views while this process embeds and clusters.
             views.prefetch(list(self._augmenters()), range(min(ahead, 2)))
             start = self._begin(encoder, corpus, tokens, clock)
-            stages = self._planned(self._stages(start))
+            stages = self._plan(self._stages(start))
             if not stages:
-                return self._untrained(start, clock)
+                return self._initial_outcome(start, clock)
             watch = LabelWatch(start.labels, start.centers.numpy(), corpus.counts, self.training.patience)
             trainer = Trainer(start.encoder, views, start.tokens, corpus.counts, self.training, watch, self.seed_)
             self.history_ = trainer.run(stages)
@@ -189,7 +189,7 @@ class TrainedMethod(EncoderMethod):
         self.timings_ = clock.seconds
         return learned
 
-    def _untrained(self, start: TrainingStart, clock: Clock) -> Learned:
+    def _initial_outcome(self, start: TrainingStart, clock: Clock) -> Learned:
         """Return the initial clusters as the outcome."""
         self.snapshots_, self._measured_noise = [], None
         self.timings_ = clock.seconds
@@ -197,7 +197,7 @@ class TrainedMethod(EncoderMethod):
         first = start.labels
         return Learned(start.embeddings, start.centers.numpy(), first, initial_labels=first, noise=noise)
 
-    def _planned(self, stages: list[Stage]) -> list[Stage]:
+    def _plan(self, stages: list[Stage]) -> list[Stage]:
         """Return the stages to run; in a trial all are equally short, and their real lengths are stored."""
         self._stage_lengths = [(stage.share if stage.epochs is None else stage.epochs) for stage in stages]
         self._stage_epochs = sum(stage.epochs or 0 for stage in stages)
@@ -281,7 +281,7 @@ def head_labels(objective: Objective, embeddings: torch.Tensor) -> NDArray[np.in
 
 
 class Clock:
-    """Measures the seconds of each phase."""
+    """Measure the seconds of each phase."""
 
     def __init__(self, seconds: dict[str, float] | None = None) -> None:
         self.seconds = {} if seconds is None else seconds

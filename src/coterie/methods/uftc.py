@@ -1,4 +1,4 @@
-"""UFTC: masked words and clustering, learned together."""
+"""UFTC: masked language modelling and clustering, trained together."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 
 Outcome: TypeAlias = Literal["helped", "helped on balance", "did not help", "changed little", "unknown"]
 
-# Most texts on which a partition is judged: searching their nearest neighbours takes seconds. More are sampled.
+# Most texts on which a partition is judged, which bounds the time of the neighbour search. A larger set is sampled.
 SAMPLE_SIZE = 4_000
 # Fewest distinct texts for a verdict: two texts have no neighbour to lose.
 FEWEST_TEXTS = 3

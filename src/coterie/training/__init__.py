@@ -1,1 +1,1 @@
-"""The one training loop: stages, objectives, callbacks, and the label-free stop."""
+"""Train encoders: the training loop with its stages, objectives and callbacks, and the label-free stop."""

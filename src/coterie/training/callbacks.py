@@ -9,7 +9,7 @@ import torch
 
 
 class Callback:
-    """Receives the events of a training run; every method does nothing unless overridden."""
+    """Receive the events of a training run; every method does nothing unless overridden."""
 
     def on_stage_start(self, name: str, total_steps: int) -> None:
         """Called when a stage of at most ``total_steps`` begins."""
@@ -25,9 +25,9 @@ class Callback:
 
 
 class ProgressBar(Callback):
-    """Shows a bar with the loss terms, the last label change and the time left until the step limit."""
+    """Show a bar with the loss terms, the last label change and the time left until the step limit."""
 
-    # Seconds between two readings of the terms, each of which waits for the device: as often as a person can read.
+    # Seconds between two readings of the terms, which wait for the device: often enough for a person.
     REFRESH_SECONDS = 1.0
 
     def __init__(self) -> None:

@@ -9,45 +9,45 @@ from coterie.checks import check_choice, check_number, check_whole
 from coterie.encoders.device import PRECISIONS
 from coterie.errors import SettingError
 
-# Texts per batch at most: the papers' size, which suits corpora of several thousand texts.
+# Most texts per batch: the papers' size, which suits corpora of several thousand texts.
 LARGEST_BATCH = 400
-# Texts per batch at least, since a contrastive loss needs negatives.
+# Fewest texts per batch, since a contrastive loss needs negatives.
 SMALLEST_BATCH = 32
-# Batches per epoch for corpora in between, so that a few hundred texts get several steps.
+# Batches per epoch of corpora between these limits, so that a few hundred texts get several steps.
 BATCHES_PER_EPOCH = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How to train; the objective belongs to the method.
+    """Settings of a training run; the objective belongs to the method.
 
-    Immutable, so that many estimators can share one object. ``estimator.set_params(training__batch_size=64)`` replaces
-    it by a changed copy.
+    The object is immutable, so that many estimators can share it. ``estimator.set_params(training__batch_size=64)``
+    replaces it by a changed copy.
 
     Parameters
     ----------
     batch_size:
-        Texts per optimiser step. ``None``: 400, or a sixteenth of the texts where that is fewer (at least 32), so that
-        a small corpus gets enough steps.
+        Texts per optimiser step. ``None``: 400, or a sixteenth of the texts if that is less (at least 32), so that a
+        small corpus gets enough steps.
     max_steps, max_epochs:
-        Limits of the run: whichever comes first; ``None`` is no limit, and at least one must be set.
+        Limits of the run; the lower one applies. ``None`` is no limit, and at least one must be set.
     learning_rate, head_learning_rate:
-        Constant rates of the encoder and of everything else (centres, projection).
+        Constant learning rates of the encoder and of all other parameters (centres, projection).
     trainable_layers:
-        How many of the encoder's last layers learn; the other layers and the word embeddings stay unchanged. ``None``:
-        all. ``"auto"``: the upper half on a CPU, which saves a third of the time, and all elsewhere.
+        How many of the encoder's last layers are trained; the other layers and the word embeddings stay unchanged.
+        ``None``: all. ``"auto"``: the upper half on a CPU, which saves a third of the time, and all elsewhere.
     accumulate:
         Parts into which a batch is divided to save memory, with one forward and backward pass each. Negatives and
         cluster frequencies then come from the part, not from the whole batch.
     precision:
-        ``"auto"`` (bfloat16 where the hardware has it), ``"float32"`` or ``"bfloat16"``. Labels do not depend on it:
-        where the rounding of bfloat16, measured on some texts, could decide between two clusters, a text is embedded
-        again in float32. Confidences of clear cases may differ in the third digit.
+        ``"auto"`` (bfloat16 if the hardware has it), ``"float32"`` or ``"bfloat16"``. Labels do not depend on it: if
+        the rounding of bfloat16, measured on some texts, could decide between two clusters, a text is embedded again in
+        float32. Confidences of clear cases may differ in the third digit.
     fresh_views:
         Resample the augmented views every epoch; otherwise they are sampled once, before training.
     length_pool:
-        Texts of similar length share a batch: this many batches of random texts are sorted by length before they are
-        divided into batches. 1 turns it off.
+        Batches whose random texts are sorted by length together before they are divided, so that texts of similar
+        length share a batch. 1 turns it off.
     check_every:
         Epochs between two checks of the labels, for the label-free stop; 0 turns the stop off. A check that cannot
         lead to a stop before the end is skipped.
@@ -94,7 +94,7 @@ class TrainingConfig:
         return max(1, -(-n_texts // self.batch_size_for(n_texts)))
 
     def most_steps(self, n_texts: int) -> int:
-        """Return the limit in steps, whether it is given in steps or in epochs."""
+        """Return the step limit: the lower one of ``max_steps`` and ``max_epochs``, in steps."""
         caps = [] if self.max_steps is None else [self.max_steps]
         if self.max_epochs is not None:
             caps.append(self.max_epochs * self.steps_per_epoch(n_texts))

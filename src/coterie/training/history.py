@@ -1,4 +1,4 @@
-"""The record of a training run as plain numbers."""
+"""Record a training run as plain numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Embeddings and labels of all distinct texts after an epoch; 0 is before training."""
+    """Embeddings and labels of all distinct texts after an epoch; epoch 0 is before training."""
 
     stage: str
     epoch: int
@@ -24,7 +24,7 @@ class Snapshot:
 
 
 class StageCost:
-    """Fills the records of :attr:`History.costs`, one per stage."""
+    """Fill the records of :attr:`History.costs`, one per stage."""
 
     def __init__(self) -> None:
         self._record: dict[str, Any] = {}
@@ -78,9 +78,9 @@ class History:
     recording_seconds:
         Seconds spent on recording steps as CUDA graphs, part of the first epochs of each stage.
     costs:
-        One record per stage: ``stage``, its ``share`` of the run's steps, how many ``epochs`` and ``steps`` there were,
-        and the seconds for ``views``, for what is recomputed every epoch (``refresh``), for ``training`` itself and for
-        checks of the labels (``looks``); ``last_epoch`` is the same for the last epoch alone.
+        One record per stage: ``stage``, its ``share`` of the run's steps, the numbers of ``epochs`` and ``steps``, and
+        the seconds for ``views``, for recomputing targets every epoch (``refresh``), for ``training`` itself and for
+        checks of the labels (``looks``). ``last_epoch`` has the same values for the last epoch only.
     """
 
     steps: list[dict[str, Any]] = field(default_factory=list)

@@ -10,12 +10,12 @@ from torch import Tensor
 from coterie.errors import SettingError
 from coterie.training.history import History
 
-# Steps whose terms are fetched together, because a step must not wait for the device.
+# Steps per transfer of loss terms from the device: a step must not wait for it.
 TERMS_BUFFER = 256
 
 
 class LossTermBuffer:
-    """Collects the loss terms of the last steps and writes them into the history.
+    """Collect the loss terms of the last steps and write them into the history.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class TokenView:
     states:
         The encoder's last layer, ``M x width x D``.
     ids, mask:
-        What the encoder reads: ids after :meth:`Objective.corrupt`, and 1 where there is a token.
+        ``M x width``, the encoder's input: ids after :meth:`Objective.corrupt`, and 1 for tokens, 0 for padding.
     original_ids:
         The ids before :meth:`Objective.corrupt`.
     """
@@ -49,7 +49,7 @@ class Batch:
     rows:
         Indices of these texts among the distinct texts.
     weights:
-        How often each of them occurs in the corpus.
+        Occurrences of each of these texts in the corpus.
     token_views:
         The same views per token, for an objective with ``needs_token_states``.
     tokens:
@@ -84,10 +84,10 @@ class Objective(nn.Module, ABC):
 
     views: tuple[str, ...]
     needs_token_states: bool = False
-    # Whether the encoder learns; otherwise it is in evaluation mode and gets no gradient.
+    # Whether the encoder is trained; otherwise it is in evaluation mode and gets no gradient.
     trains_encoder: bool = True
-    # Whether a step may be recorded as a CUDA graph and replayed: the loss reads no value from the device and no
-    # ``tokens``, its shapes follow from those of the batch alone, and ``refresh`` changes tensors in place.
+    # Whether a step can be recorded as a CUDA graph and replayed. Then the loss reads no value from the device and no
+    # ``tokens``, its shapes depend only on those of the batch, and ``refresh`` changes tensors in place.
     recordable: bool = False
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Objective(nn.Module, ABC):
         """Return the loss of one batch by the paper's equations."""
 
     def corrupt(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the ids that the encoder reads instead of ``ids``; only called with ``needs_token_states``."""
+        """Return the encoder's input ids instead of ``ids``; called only with ``needs_token_states``."""
         return ids
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
@@ -122,11 +122,11 @@ class Stage:
     share:
         Share of the run's steps, relative to the other stages.
     epochs:
-        Length of the stage; where the step limit is lower, all stages shrink in proportion. ``None``: by ``share``.
+        Length of the stage; if the step limit is lower, all stages are shortened in proportion. ``None``: by ``share``.
     stops:
         Whether the label-free stop may end the stage early.
     by_head:
-        Whether that stop follows the labels of the head instead of k-means.
+        Whether this stop compares the labels of the head instead of those of k-means.
     """
 
     name: str

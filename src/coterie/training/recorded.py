@@ -1,8 +1,8 @@
-"""Training steps recorded once as a CUDA graph and replayed.
+"""Record training steps once as a CUDA graph and replay them.
 
 A step of a small encoder is some thousand short kernels. Launching them one by one from Python takes ten times as long
 as computing them; a replayed graph is one launch. A graph needs the same memory and the same shapes every time, and
-nothing that waits for the device. So the texts are packed into one of a few numbers of windows, and the tokens are
+must not wait for the device. The texts are therefore packed into one of a few numbers of windows, and the tokens are
 copied into memory with a fixed address.
 """
 
@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 
 # Steps before the first recording: libraries initialise themselves in their first calls.
 PLAIN_STEPS = 2
-# Memory for tokens relative to the first epoch's, since later views may have more tokens.
+# Memory for tokens relative to that of the first epoch, since later views may have more tokens.
 SPARE = 1.25
-# Further tokens that the memory holds, for small corpora.
+# Additional tokens for which there is memory, for small corpora.
 SPARE_TOKENS = 1024
-# The number of windows is a multiple of about this share of a batch's, so that few sizes occur.
+# The number of windows is a multiple of about this share of the windows of a batch, so that few sizes occur.
 SIZE_SHARE = 1 / 64
 
 
@@ -68,7 +68,7 @@ class _Resident:
 
 
 class RecordedSteps(Steps):
-    """The same steps as :class:`~coterie.training.steps.Steps`, replayed."""
+    """Take the steps of :class:`~coterie.training.steps.Steps` by replaying CUDA graphs."""
 
     _resident: _Resident | None = None
     _recordings: dict[tuple[int, int, int], _Recording]
@@ -99,9 +99,9 @@ class RecordedSteps(Steps):
         return dict(zip(names, terms.unbind(), strict=True))
 
     def _run(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
-        # From pinned memory it is copied while the device computes earlier steps.
+        # A copy from pinned memory runs while the device computes earlier steps.
         flat = flat.pin_memory()
-        return self._plain(flat, shape) if self._taken <= PLAIN_STEPS else self._replayed(flat, shape)
+        return self._plain(flat, shape) if self._taken <= PLAIN_STEPS else self._replay(flat, shape)
 
     def _plain(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
         """Make a step without a recording, on the stream that recordings use."""
@@ -112,7 +112,7 @@ class RecordedSteps(Steps):
         torch.cuda.current_stream(device).wait_stream(stream)
         return names, terms
 
-    def _replayed(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
+    def _replay(self, flat: Tensor, shape: tuple[int, int, int]) -> tuple[tuple[str, ...], Tensor]:
         recording = self._recordings.get(shape)
         if recording is None:
             recording = self._recordings[shape] = self._record(flat, shape)
@@ -123,10 +123,10 @@ class RecordedSteps(Steps):
     def _record(self, flat: Tensor, shape: tuple[int, int, int]) -> _Recording:
         began = time.perf_counter()
         graph, layout = torch.cuda.CUDAGraph(), flat.to(self.encoder.device)
-        # One pool of memory for all, since they never run at the same time; and one stream, since freed memory can only
-        # be used again by its own stream.
+        # All recordings share one memory pool, since they never run at the same time. They share one stream, since only
+        # the stream that freed memory can use it again.
         pool = next((each.graph.pool() for each in self._recordings.values()), None)
-        # The gradients live in the graph's own memory.
+        # The gradients are in the graph's own memory.
         self.optimizer.zero_grad(set_to_none=True)
         with torch.cuda.graph(graph, pool=pool, stream=_own_stream(self.encoder.device)):
             names, terms = self._whole_step(layout, shape)
@@ -138,16 +138,16 @@ class RecordedSteps(Steps):
         assert self._resident is not None
         n_texts, n_windows, width = shape
         n_all = n_texts + n_windows
-        rows, lengths, wanted = layout.split([n_all, n_all, n_texts])
+        rows, lengths, needed = layout.split([n_all, n_all, n_texts])
         self.optimizer.zero_grad(set_to_none=True)
         if self._fused is not None:
             self._fused.next_step()
         with torch.set_grad_enabled(self.objective.trains_encoder):
-            packed = pack_windows(self._resident, rows, lengths, wanted, n_windows, width)
+            packed = pack_windows(self._resident, rows, lengths, needed, n_windows, width)
             sentences = self.encoder.forward_packed(packed, self.encoder.layer_weights(self.dtype), self._fused)
         each = n_texts // len(self.objective.views)
-        # The views follow each other in the table, each with one row per text.
-        texts = rows[wanted[:each]] % len(self._weights)
+        # The views are consecutive in the table, each with one row per text.
+        texts = rows[needed[:each]] % len(self._weights)
         terms = self.objective.loss(Batch(sentences.split(each), texts, self._weights[texts], precision=self.dtype))
         self._descend(terms.total)
         self._update()

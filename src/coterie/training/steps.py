@@ -1,7 +1,7 @@
-"""One optimiser step: forward pass, loss, backward pass, update.
+"""Take one optimiser step: forward pass, loss, backward pass, update.
 
-:class:`Steps` works for every device and objective. :class:`~coterie.training.recorded.RecordedSteps` does
-the same with all kernels of a step recorded once and replayed.
+:class:`Steps` works for every device and objective. :class:`~coterie.training.recorded.RecordedSteps` records all
+kernels of a step once and replays them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ TOKENS_PER_TRAINING_FORWARD = {"cpu": 4_096}
 
 
 def backpropagate(loss: Tensor) -> None:
-    """Compute the gradients of ``loss``; the only place in the package that does."""
+    """Compute the gradients of ``loss``. No other function of the package does this."""
     loss.backward()
 
 
 @dataclass
 class Work:
-    """The work of a run's steps: counts that do not depend on the machine, and the seconds of recording.
+    """The cost of a run's steps: token counts, which do not depend on the machine, and seconds of recording.
 
     Attributes
     ----------
     real_tokens, computed_tokens:
-        Tokens of the texts, and tokens that went through the encoder, padding included.
+        Tokens of the texts, and tokens that the encoder computed, padding included.
     recording_seconds:
         Seconds spent on recording steps, once for every size.
     """
@@ -54,7 +54,7 @@ class Steps:
     Parameters
     ----------
     weights:
-        How often each text occurs, on the host and on the device.
+        Occurrences of each text, on the host and on the device.
     work:
         Counts that every step adds to.
     """

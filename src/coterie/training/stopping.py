@@ -1,4 +1,4 @@
-"""The label-free stop: training ends when the clusters no longer change."""
+"""Stop training without labels: it ends when the clusters no longer change."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from coterie.clustering.partition import Partition
 
 
 class LabelWatch:
-    """Follows the k-means partition of the embeddings from check to check.
+    """Compare the k-means partitions of the embeddings at successive checks.
 
-    k-means starts from the centres of the last check, so that cluster numbers keep their meaning and a change of labels
-    is a change of the partition, not another local optimum.
+    k-means starts from the centres of the last check. Cluster numbers therefore keep their meaning, and a change of
+    labels is a change of the partition, not another local optimum.
 
     Parameters
     ----------
     labels, centers:
         The partition before training.
     weights:
-        How often each text occurs.
+        Occurrences of each text.
     patience:
         Checks in a row with little change after which training has converged.
     """
@@ -33,7 +33,7 @@ class LabelWatch:
         self.centers = centers
         self._weights = weights
         self._patience = patience
-        self._calm_checks = 0
+        self._stable_checks = 0
         self._head_labels: NDArray[np.int64] | None = None
 
     def partition(self, embeddings: NDArray[np.float32] | Tensor) -> Partition:
@@ -55,19 +55,19 @@ class LabelWatch:
 
     def _change(self, labels: NDArray[np.int64], before: NDArray[np.int64], tolerance: float) -> float:
         change = float(self._weights[labels != before].sum() / self._weights.sum())
-        self._calm_checks = self._calm_checks + 1 if change < tolerance else 0
+        self._stable_checks = self._stable_checks + 1 if change < tolerance else 0
         return change
 
     @property
     def converged(self) -> bool:
         """Whether the labels changed little at ``patience`` checks in a row."""
-        return self._calm_checks >= self._patience
+        return self._stable_checks >= self._patience
 
     def can_converge(self, checks: int) -> bool:
         """Return whether this many further checks could make it converged."""
-        return self._calm_checks + checks >= self._patience
+        return self._stable_checks + checks >= self._patience
 
     def start_over(self) -> None:
         """Reset the count of checks with little change, for a new stage."""
-        self._calm_checks = 0
+        self._stable_checks = 0
         self._head_labels = None

@@ -1,4 +1,4 @@
-"""The training loop: stages, epochs, checks of the labels."""
+"""Run the training loop: stages, epochs, checks of the labels."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from coterie.training.views import Views
 
 
 class Trainer:
-    """Trains an encoder and objectives over one corpus of distinct texts.
+    """Train an encoder and objectives on one corpus of distinct texts.
 
     Parameters
     ----------
     encoder:
-        Trained in place, on the device it is on.
+        Trained in place, on its device.
     views:
         The corpus, as originals and augmented versions.
     tokens, weights:
-        The originals' tokens, and how often each text occurs.
+        The tokens of the original texts, and the occurrences of each text.
     watch:
-        Decides the label-free stop and holds the labels of snapshots; without one a run goes to its step limit.
+        Decides the label-free stop and computes the labels of snapshots; without it, a run ends at its step limit.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Trainer:
             if self.config.snapshot_every and self.watch is not None:
                 self._take_snapshot("start", self.embed_corpus())
             lengths = [stage.share if stage.epochs is None else stage.epochs for stage in stages]
-            # Rounded so that the stages' steps add up to the whole.
+            # Rounded so that the steps of the stages add up to the limit.
             until = np.round((cap or self._cap(stages)) * np.cumsum(lengths) / sum(lengths)).astype(int)
             steps = np.diff(until, prepend=0).tolist()
             self._last_epoch = sum(-(-each // self.steps_per_epoch) for each in steps) - 1
@@ -122,21 +122,21 @@ class Trainer:
             with frozen(*self._frozen_modules(objective)):
                 reason = self._epochs(stage, objective, self._steps(objective), total)
         except KeyboardInterrupt:
-            pass  # keep what was learned so far
+            pass  # keep the model so far
         finally:
             self._terms.read()
             # Gradients of recorded steps would keep the memory of their graph.
             self.encoder.zero_grad(set_to_none=True)
             stage.objective.zero_grad(set_to_none=True)
             if self.device.type == "cuda":
-                # No one else can use the memory of the graphs' pool, neither in this process nor in another.
+                # Otherwise nothing else can use the memory of the graphs' pool, in this process or in another.
                 torch.cuda.empty_cache()
             self.history.stop_reasons[self._unused_name(stage.name)] = reason
             for callback in self.callbacks:
                 callback.on_stage_end(reason)
 
     def _frozen_modules(self, objective: Objective) -> list[nn.Module]:
-        """Return the modules that do not learn in this stage."""
+        """Return the modules that are not trained in this stage."""
         if not objective.trains_encoder:
             return [self.encoder]
         layers = self.config.trainable_layers
@@ -146,7 +146,7 @@ class Trainer:
         return [] if layers is None else self.encoder.lower_layers(int(layers))
 
     def _unused_name(self, name: str) -> str:
-        """Return ``name``, numbered where an earlier stage has it."""
+        """Return ``name``, with a number if an earlier stage has the same name."""
         names = [name, *(f"{name}_{i}" for i in range(2, len(self.history.stop_reasons) + 3))]
         return next(each for each in names if each not in self.history.stop_reasons)
 
@@ -205,14 +205,14 @@ class Trainer:
         return len(batches)
 
     def _check_labels(self, stage: Stage, epoch: int, left: int) -> bool:
-        """Check the labels and take a snapshot if due; return whether to stop. ``left``: epochs to come at most."""
+        """Check the labels and take a snapshot if due; return whether to stop. At most ``left`` epochs follow."""
         config, watch = self.config, self.watch
         if watch is None:
             return False
         every, snapshots = config.check_every, config.snapshot_every
         check_due = stage.stops and every > 0 and epoch % every == 0 and left > 0
         if check_due:
-            # Each check embeds all texts; one that cannot lead to a stop before the end is skipped.
+            # A check embeds all texts, so it is skipped if it cannot lead to a stop before the end.
             check_due = watch.can_converge(1 + (epoch + left - 1) // every - epoch // every)
         snapshot_due = snapshots > 0 and (self._epoch % snapshots == 0 or not left)
         if not check_due and not snapshot_due:

@@ -1,4 +1,4 @@
-"""Training of small networks over fixed vectors: mini-batches, any optimiser, regular checks of the labels."""
+"""Train small networks on fixed vectors: mini-batches, any optimiser, regular checks of the labels."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from coterie.training.steps import backpropagate
 
 
 class VectorTrainer:
-    """Trains over the rows of one table, stage after stage.
+    """Train on the rows of one table, stage after stage.
 
     Parameters
     ----------
     n_rows:
-        How many rows there are; a loss gets the indices of those in a batch.
+        Number of rows; a loss gets the indices of the rows in a batch.
     batch_size:
-        Rows per step at most; the batches of an epoch differ by one row.
+        Most rows per step; the batches of an epoch differ by at most one row.
     device:
         Where the losses are computed.
     seed:
@@ -73,7 +73,7 @@ class VectorTrainer:
         try:
             reason = self._steps(stage, loss, optimizer, steps, check_every, check, tolerance, after)
         except KeyboardInterrupt:
-            pass  # keep what was learned so far
+            pass  # keep the model so far
         finally:
             self._terms.read()
             optimizer.zero_grad(set_to_none=True)

@@ -1,6 +1,6 @@
-"""A process that augments and tokenises texts, started by ``view_worker_pool.py``.
+"""Augment and tokenise texts in a process of its own, started by ``view_worker_pool.py``.
 
-It ends when its standard input does. It ignores Ctrl-C, which the training process handles.
+The process ends when its standard input ends. It ignores Ctrl-C, which the training process handles.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from coterie.training.worker_protocol import rebuild_augmenter, receive, send, u
 
 
 class ViewWorker:
-    """Computes views with the corpus, the augmenters and the tokenizer that the first message holds."""
+    """Compute views with the corpus, the augmenters and the tokenizer of the first message."""
 
     def __init__(self, header: dict[str, Any], parts: list[bytearray]) -> None:
         whole, lengths, tokenizer = parts

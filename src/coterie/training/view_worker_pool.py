@@ -1,4 +1,4 @@
-"""Augmented views computed ahead of time by worker processes, while the training process waits for its device.
+"""Compute augmented views ahead of time in worker processes, while the training process waits for its device.
 
 Workers are plain subprocesses: a fork would copy a process that uses a GPU, and multiprocessing's ``spawn`` runs the
 user's script a second time. When a worker fails, the training process computes all further views itself.
@@ -28,11 +28,12 @@ from coterie.training.worker_protocol import describe_augmenter, pack_texts, rec
 
 logger = logging.getLogger(__name__)
 
-# Seconds after which a worker that has not finished a view counts as stuck, and further seconds per text. Generous:
-# slow augmenters never run in a worker.
+# Seconds after which a worker that has not finished a view counts as stuck. Slow augmenters never run in a worker, so
+# this is ample.
 VIEW_TIMEOUT = 20.0
+# Additional seconds per text: far more than augmenting a text by rules takes.
 VIEW_TIMEOUT_PER_TEXT = 1e-3
-# Seconds to wait for a process or thread to end.
+# Seconds to wait for a process or thread to end: a killed process ends at once.
 END_TIMEOUT = 5.0
 
 Request = tuple[str, tuple[int, ...]]
@@ -60,7 +61,7 @@ class ViewWorkerPool:
     Parameters
     ----------
     count:
-        How many processes.
+        Number of processes.
     augmenters:
         View name to augmenter; :attr:`names` holds those that workers can compute.
     tokenizer, max_length:
@@ -120,7 +121,7 @@ class ViewWorkerPool:
         except TimeoutError:
             self._workers.stop(f"a worker did not answer within {self._timeout:.0f} s")
         except (CancelledError, OSError, EOFError, ValueError, WorkerError):
-            pass  # the thread that met the error has logged it
+            pass  # the thread in which the error occurred has logged it
         return None
 
     def close(self) -> None:
@@ -132,7 +133,7 @@ class ViewWorkerPool:
 
 
 class _Workers:
-    """The processes and their queue. Threads refer to this and not to the pool, whose end must end them."""
+    """The processes and their queue. Threads refer to this object, not to the pool, so that they end with the pool."""
 
     def __init__(self) -> None:
         self.stopped = False

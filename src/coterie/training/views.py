@@ -1,4 +1,4 @@
-"""The views of every text that an objective needs, tokenised and on the device."""
+"""Provide the views of every text that an objective needs, tokenised and on the device."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Views:
         View name to augmenter. The random numbers of a view depend only on the seed, its index among the views and
         the epoch. The view of a slow augmenter is computed once and cached on disk.
     ahead:
-        How many processes compute views of coming epochs, and how many epochs ahead; the views do not depend on it.
-        The processes start when they are first needed and end with :meth:`close` or with this object.
+        Number of processes that compute views of later epochs, and how many epochs ahead they compute. The views do not
+        depend on it. The processes start when they are first needed and end with :meth:`close` or with this object.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class Views:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """How many tokens each original has."""
+        """Number of tokens of each original text."""
         return self._lengths
 
     def prefetch(self, names: Sequence[str], epochs: Iterable[int]) -> None:
-        """Have workers compute the views ``names`` of these epochs in the background.
+        """Request the views ``names`` of these epochs from the workers, which compute them in the background.
 
-        The next call of :meth:`resample` cancels those that it does not need.
+        The next call of :meth:`resample` cancels the requests that it does not need.
         """
         requests = [request for epoch in epochs for request in self._requests(names, epoch).values()]
         if self._pool is None and self._ahead and requests:
@@ -100,10 +100,10 @@ class Views:
         """
         requests = self._requests(names, epoch)
         end = epoch + self._ahead + 1 if last is None else min(epoch + self._ahead, last) + 1
-        coming = range(epoch + 1, end)
-        begun = self._begun(names, requests, coming)
-        self.prefetch(names, coming)
-        # What no worker has begun is computed here, while the workers compute the rest.
+        later_epochs = range(epoch + 1, end)
+        begun = self._find_begun(names, requests, later_epochs)
+        self.prefetch(names, later_epochs)
+        # Views that no worker has begun are computed here, while the workers compute the others.
         views = {name: self._augment_here(name, request) for name, request in requests.items() if name not in begun}
         for name in begun:
             views[name] = self._take_from_worker(name, requests[name])
@@ -124,11 +124,13 @@ class Views:
             if name in names and not augmenter.slow
         }
 
-    def _begun(self, names: Sequence[str], requests: Mapping[str, Request], coming: Iterable[int]) -> list[str]:
-        """Return which of ``requests`` a worker has begun; cancel what neither they nor coming epochs need."""
+    def _find_begun(
+        self, names: Sequence[str], requests: Mapping[str, Request], later_epochs: Iterable[int]
+    ) -> list[str]:
+        """Return those of ``requests`` that a worker has begun; cancel requests that are no longer needed."""
         if self._pool is None:
             return []
-        later = [request for epoch in coming for request in self._requests(names, epoch).values()]
+        later = [request for epoch in later_epochs for request in self._requests(names, epoch).values()]
         self._pool.keep_only({*requests.values(), *later})
         return [name for name, request in requests.items() if self._pool.has_begun(request)]
 
@@ -142,16 +144,18 @@ class Views:
 
     def _augment_here(self, name: str, request: Request) -> TokenArrays:
         texts = self._augmenters[name].augment(self._texts, np.random.default_rng(request[1]))
-        return self._tokenized(name, texts)
+        return self._tokenize_view(name, texts)
 
     def _cached_view(self, name: str) -> TokenArrays:
         """Return the view of a slow augmenter, computed once."""
         if name not in self._cached:
             seed = [self._seed, list(self._augmenters).index(name)]
-            self._cached[name] = self._tokenized(name, augment_with_cache(self._augmenters[name], self._texts, seed))
+            self._cached[name] = self._tokenize_view(
+                name, augment_with_cache(self._augmenters[name], self._texts, seed)
+            )
         return self._cached[name]
 
-    def _tokenized(self, name: str, texts: Sequence[str]) -> TokenArrays:
+    def _tokenize_view(self, name: str, texts: Sequence[str]) -> TokenArrays:
         if name not in self.unchanged:
             self.unchanged[name] = unchanged_share(self._texts, texts)
         return self._encoder.tokenize(texts)

@@ -1,4 +1,4 @@
-"""Messages between the training process and its view workers: a line of JSON, then raw arrays.
+"""Send and receive messages between the training process and its view workers: a line of JSON, then raw arrays.
 
 This module imports nothing heavy, so that a worker starts in a fraction of a second.
 """
@@ -66,23 +66,23 @@ def describe_augmenter(augmenter: Augmenter) -> dict[str, Any] | None:
         return None if None in parts else {"parts": parts}
     kind = type(augmenter)
     settings = {field.name: getattr(augmenter, field.name) for field in fields(augmenter)}
-    described = {"module": kind.__module__, "name": kind.__qualname__, "settings": settings}
+    description = {"module": kind.__module__, "name": kind.__qualname__, "settings": settings}
     try:
         # Another attribute, or a class that only this process has, would be lost.
         whole = kind.__module__ != "__main__" and vars(augmenter) == settings
-        again = rebuild_augmenter(json.loads(json.dumps(described))) if whole else None
-        return described if again == augmenter else None
+        again = rebuild_augmenter(json.loads(json.dumps(description))) if whole else None
+        return description if again == augmenter else None
     except Exception:  # a class from outside may raise anything when it is constructed
         return None
 
 
-def rebuild_augmenter(described: Mapping[str, Any]) -> Augmenter:
+def rebuild_augmenter(description: Mapping[str, Any]) -> Augmenter:
     """Return the augmenter that :func:`describe_augmenter` described."""
-    if "parts" in described:
-        return Composition(*(rebuild_augmenter(part) for part in described["parts"]))
-    module = sys.modules.get(described["module"]) or importlib.import_module(described["module"])
-    kind = reduce(getattr, described["name"].split("."), module)
-    settings = {name: _with_tuples(value) for name, value in described["settings"].items()}
+    if "parts" in description:
+        return Composition(*(rebuild_augmenter(part) for part in description["parts"]))
+    module = sys.modules.get(description["module"]) or importlib.import_module(description["module"])
+    kind = reduce(getattr, description["name"].split("."), module)
+    settings = {name: _with_tuples(value) for name, value in description["settings"].items()}
     augmenter: Augmenter = kind(**settings)  # type: ignore[operator]
     return augmenter
 

@@ -11,8 +11,8 @@ from reference.dec_oracle import forward, mean_squares
 
 from coterie import AutoEncoder
 from coterie.losses.reconstruction import reconstruction_error
-from coterie.methods.baselines.deep import scaled
-from coterie.methods.baselines.stacked import CORRUPTED, StackedAutoEncoder, corrupted, pretrain
+from coterie.methods.baselines.deep import scale_rows
+from coterie.methods.baselines.stacked import CORRUPTED, StackedAutoEncoder, corrupt_states, pretrain
 from coterie.training.history import History
 from coterie.training.vectors import VectorTrainer
 
@@ -48,10 +48,10 @@ def test_the_reconstruction_error_counts_repeats() -> None:
 def test_corruption() -> None:
     generator = torch.Generator().manual_seed(0)
     states = torch.ones(400, 100)
-    found = corrupted(states, generator)
+    found = corrupt_states(states, generator)
     assert float((found == 0).float().mean()) == pytest.approx(CORRUPTED, abs=0.01)
     assert float(found.mean()) == pytest.approx(1, abs=0.02)
-    assert not torch.equal(found, corrupted(states, generator))
+    assert not torch.equal(found, corrupt_states(states, generator))
 
 
 def test_every_layer_is_trained_alone_and_then_all_together() -> None:
@@ -74,7 +74,7 @@ def test_a_tiny_set_is_learned_by_heart() -> None:
     assert len(errors) == 500
     assert errors[0] > 0.2 > 0.02 > errors[-1]
     with torch.no_grad():
-        rows = torch.from_numpy(scaled(points))
+        rows = torch.from_numpy(scale_rows(points))
         outputs = model.network_.decode(model.network_.encode(rows))
     assert float((outputs - rows).square().mean()) == pytest.approx(errors[-1], rel=0.5)
 

@@ -9,7 +9,7 @@ from reference.dec_oracle import dcn_centers, dcn_loss
 
 from coterie import DCN
 from coterie.clustering.partition import Partition
-from coterie.methods.baselines.dcn import FIRST_COUNT, HardClusters, moved_centers, nearest
+from coterie.methods.baselines.dcn import FIRST_COUNT, HardClusters, nearest, update_centers
 from coterie.methods.baselines.deep import Pretrained
 from coterie.methods.baselines.stacked import StackedAutoEncoder
 from coterie.training.history import History
@@ -31,7 +31,7 @@ def test_centres_move_as_in_the_paper_text_by_text() -> None:
     latents, labels = generator.normal(size=(9, 3)), np.array([0, 1, 1, 0, 3, 1, 0, 3, 3])
     counts = np.array([1, 2, 1, 1, 4, 1, 1, 1, 2])
     expected = dcn_centers(centers, uses, np.repeat(latents, counts, axis=0), np.repeat(labels, counts))
-    found = moved_centers(*map(torch.from_numpy, (centers, uses, latents, labels, counts.astype(np.float64))))
+    found = update_centers(*map(torch.from_numpy, (centers, uses, latents, labels, counts.astype(np.float64))))
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
     # A centre that no text has stays.
@@ -53,7 +53,9 @@ def test_a_batch_changes_its_own_labels_alone() -> None:
     others = torch.tensor([0, 2, 3, 5])
     np.testing.assert_array_equal(hard.labels[others], before[others])
     assert float(hard.uses.sum()) == 3 * FIRST_COUNT + 5
-    expected, _ = moved_centers(centers, torch.full((3,), FIRST_COUNT), latents[rows], hard.labels[rows], WEIGHTS[rows])
+    expected, _ = update_centers(
+        centers, torch.full((3,), FIRST_COUNT), latents[rows], hard.labels[rows], WEIGHTS[rows]
+    )
     torch.testing.assert_close(hard.centers, expected)
 
 

@@ -12,7 +12,7 @@ from conftest import topic_texts
 import coterie
 from coterie import DEC, IDEC, AutoEncoder, FrozenEncoder
 from coterie.errors import InputError, SettingError
-from coterie.methods.baselines.deep import scaled
+from coterie.methods.baselines.deep import scale_rows
 
 TEXTS, GROUP = topic_texts(30)
 UNSEEN = [*topic_texts(9, seed=5)[0], "xyzzy", "?!"]
@@ -64,8 +64,8 @@ def test_given_vectors(tiny_encoder: Path, tmp_path: Path, kind: Any) -> None:
 
 def test_vectors_are_scaled_and_empty_ones_stay() -> None:
     rows = np.array([[3.0, 4, 0, 0], [0, 0, 0, 0], [0.1, 0, 0, 0]], dtype=np.float32)
-    np.testing.assert_allclose(scaled(rows), [[1.2, 1.6, 0, 0], [0, 0, 0, 0], [2, 0, 0, 0]], atol=1e-6)
-    assert scaled(rows).dtype == np.float32
+    np.testing.assert_allclose(scale_rows(rows), [[1.2, 1.6, 0, 0], [0, 0, 0, 0], [2, 0, 0, 0]], atol=1e-6)
+    assert scale_rows(rows).dtype == np.float32
 
 
 def test_learning_on_a_sample(tiny_encoder: Path) -> None:

@@ -10,7 +10,7 @@ from conftest import topic_texts
 from word_file import write_word_file
 
 from coterie import SIF, SelfTrain
-from coterie.methods.baselines.deep import scaled
+from coterie.methods.baselines.deep import scale_rows
 from coterie.methods.baselines.self_train import SelfTrain as Same
 from coterie.metrics.external.scores import evaluate
 
@@ -22,7 +22,7 @@ def test_its_vectors_are_those_of_sif(tiny_encoder: Path) -> None:
     model = SelfTrain(3, layers="16-5", pretrain_steps=40, max_steps=10, **settings).fit(TEXTS)  # type: ignore[arg-type]
     vectors = SIF(3, **settings).fit(TEXTS).transform(TEXTS)  # type: ignore[arg-type]
     with torch.no_grad():
-        latents = model.network_.encode(torch.from_numpy(scaled(vectors)))
+        latents = model.network_.encode(torch.from_numpy(scale_rows(vectors)))
     np.testing.assert_allclose(model.transform(TEXTS), latents, atol=1e-5)
 
 

@@ -12,19 +12,19 @@ from coterie.losses.nt_xent import weighted_mean
 
 
 def _exp_cosine(left: Tensor, right: Tensor, temperature: float) -> Tensor:
-    """exp(sim / tau) of every pair of rows."""
+    """Return exp(sim / tau) of every pair of rows."""
     cosine = functional.normalize(left, dim=-1) @ functional.normalize(right, dim=-1).T  # Eq. 8
     return (cosine / temperature).exp()
 
 
 def _others(pairs: Tensor) -> Tensor:
-    """Sum over k != i of row i."""
+    """Return for each row i the sum over k != i."""
     itself = torch.eye(len(pairs), dtype=torch.bool, device=pairs.device)
     return pairs.masked_fill(itself, 0).sum(dim=1)
 
 
 def _negative_entropy(p: Tensor) -> Tensor:
-    """Sum of p log p over the last dimension; a probability of exactly 0 has no part in it, nor in its gradient."""
+    """Return the sum of p log p over the last dimension; a probability of 0 adds nothing to it or to its gradient."""
     return (p * p.clamp_min(torch.finfo(p.dtype).tiny).log()).sum(dim=-1)
 
 
@@ -36,9 +36,9 @@ def similarity_guided(
     weights: Tensor,
     guide: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]] | None,
 ) -> Tensor:
-    """L_I (Eq. 9). ``guide`` holds H and S of both views; without it Eq. 7 is left out.
+    """Return L_I (Eq. 9). ``guide`` is H and S of both views; without it Eq. 7 is left out.
 
-    A batch of one text has nothing to contrast: 0.
+    The loss of a batch of one text, which has no negatives, is 0.
     """
     if len(z0) < 2:
         return (z0.sum() + z1.sum()) * 0
@@ -64,7 +64,10 @@ def similarity_guided(
 def confidence_contrast(
     z0: Tensor, z1: Tensor, labels: Tensor, confident: Tensor, temperature: float, weights: Tensor
 ) -> Tensor:
-    """Contrast where confident texts of one pseudo-label are positives (CCSSL); with no confident text, NT-Xent."""
+    """Return the contrastive loss with confident texts of one pseudo-label as positives (CCSSL).
+
+    Without confident texts, it is NT-Xent.
+    """
     views = torch.cat([z0, z1])
     count = len(z0)
     pairs = _exp_cosine(views, views, temperature)
@@ -81,7 +84,7 @@ def confidence_contrast(
 def cluster_contrast(
     p0: Tensor, p1: Tensor, temperature: float, weights: Tensor, positive_in_denominator: bool
 ) -> Tensor:
-    """L_C (Eq. 10-11): a cluster's column over the batch is like itself in the other view and unlike the others."""
+    """Return L_C (Eq. 10-11): the contrastive loss of each cluster's column over the batch in the two views."""
     scale = weights.to(p0.dtype).sqrt()[:, None]
     columns = [functional.normalize((p * scale).T, dim=-1) for p in (p0, p1)]
     crossed = (columns[0] @ columns[1].T / temperature).exp()
@@ -94,7 +97,7 @@ def cluster_contrast(
 
 
 def pseudo_label_loss(logits: Tensor, labels: Tensor, trusted: Tensor, weights: Tensor) -> Tensor:
-    """L_P (Eq. 12): cross entropy of the other view where the pseudo-label is trusted, divided by all texts."""
+    """Return L_P (Eq. 12): the cross entropy of the other view for trusted pseudo-labels, divided by all texts."""
     texts = functional.cross_entropy(
         logits.float() if logits.dtype != torch.float64 else logits, labels, reduction="none"
     )
@@ -102,12 +105,12 @@ def pseudo_label_loss(logits: Tensor, labels: Tensor, trusted: Tensor, weights: 
 
 
 def mean_entropy(p: Tensor, weights: Tensor) -> Tensor:
-    """L_E1 (Eq. 5): mean entropy of single assignments."""
+    """Return L_E1 (Eq. 5): the mean entropy of single assignments."""
     return weighted_mean(-_negative_entropy(p), weights)  # Eq. 5
 
 
 def balance_penalty(p0: Tensor, p1: Tensor, weights: Tensor) -> Tensor:
-    """log K minus the entropy of the mean assignment (Eq. 13), mean of the two views: 0 for even clusters."""
+    """Return log K minus the entropy of the mean assignment (Eq. 13), a mean over the views: 0 for equal clusters."""
     share = (weights / weights.sum()).to(p0.dtype)[:, None]
     penalties = []
     for p in (p0, p1):

@@ -37,7 +37,7 @@ CONTRASTS = ("similarity", "instance", "confidence", "plain")
 
 
 class AECLObjective(Objective):
-    """Eq. 9 alone (stage 1), with Eq. 12 (Eq. 14, stage 2), or everything (Eq. 15, stage 3)."""
+    """The objective of one stage: Eq. 9 (stage 1), Eq. 9 and 12 (Eq. 14, stage 2), or all terms (Eq. 15, stage 3)."""
 
     recordable = True
 
@@ -124,7 +124,7 @@ class AECL(ContrastiveMethod):
     texts (Eq. 1-3). Its similarities select texts that a contrastive loss does not treat as negatives (Eq. 6-9), and a
     clustering head on the mixed representation learns from confident pseudo-labels (Eq. 4, 12), from the agreement of
     its columns over two views (Eq. 10-11) and from two entropies (Eq. 5, 13). Three stages: Eq. 9 alone, Eq. 14, Eq.
-    15. The result is the head's; k-means on the encoder's output is kept as ``kmeans_labels_``.
+    15. The result is the head's partition; k-means on the encoder's output is kept as ``kmeans_labels_``.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class SampleAttention(nn.Module):
         return self._out(z, self._drop(similarities) @ t), similarities  # Eq. 3
 
     def towards(self, z: Tensor, references: Tensor) -> Tensor:
-        """Return H of texts that attend to themselves and to ``references`` alone."""
+        """Return H of texts that attend only to themselves and to ``references``."""
         k1 = self.queries(z)
         own = (k1 * self.keys(z)).sum(dim=-1, keepdim=True)
         weights = (torch.cat([own, k1 @ self.keys(references).T], dim=-1) * self.scale).softmax(dim=-1)  # Eq. 2

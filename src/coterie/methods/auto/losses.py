@@ -1,4 +1,4 @@
-"""The two losses of the default method; tensors in, a scalar out."""
+"""The two losses of the default method: functions of tensors that return a scalar."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from coterie.losses.nt_xent import weighted_mean
 
-# Smallest trust of a text: with none at all a batch of distrusted texts would divide by zero.
+# Smallest trust of a text: if all texts of a batch had trust 0, the mean would divide by zero.
 SMALLEST_TRUST = 1e-6
 
 
@@ -22,7 +22,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, trust: Tensor, weights: 
     trust:
         ``B``, how much each target is trusted (t), from 0 to 1.
     weights:
-        ``B``, how often each text occurs (w).
+        ``B``, occurrences of each text (w).
     """
     per_text = -(targets * logits.float().log_softmax(dim=1)).sum(dim=1)
     return weighted_mean(per_text, weights * trust.clamp_min(SMALLEST_TRUST))

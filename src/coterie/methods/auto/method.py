@@ -35,10 +35,10 @@ from coterie.text.language_identification import find_language_split
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import Objective, Stage
 
-# Distinct texts that are learned on; others are assigned afterwards. The neighbours of all are searched, which takes
-# time that grows with the square of their number.
+# Most distinct texts for training; others are assigned afterwards. The time of the neighbour search grows with the
+# square of their number.
 SAMPLE_SIZE = 30_000
-# What ``start`` may be.
+# Values of ``start``.
 STARTS = ("chosen", "kmeans")
 
 
@@ -55,23 +55,24 @@ class Coterie(ContrastiveMethod):
     graph is weighted by how well semantic clusters preserve lexical neighbours. Each clustering is refined: a text
     moves to the cluster that its vector and its neighbours favour. Label-free criteria select one clustering
     (:mod:`coterie.selection`). If equal cluster sizes cost little modularity, the sizes are balanced. If the clusters
-    are not more modular than clusters of random vectors, or if they are only languages, the notes say so, nothing is
-    trained, and the start is returned.
+    are not more modular than clusters of random vectors, or if they only separate languages, nothing is trained, the
+    start is returned, and a note gives the reason.
 
-    *Rounds.* The cluster of each text is voted by its semantic and lexical neighbours; the lexical votes count as much
-    as they agree with the semantic ones, and a text on which the two disagree gets less weight. Optimal transport turns
-    the votes into soft targets and keeps every cluster from becoming empty. A head on the encoder learns these targets.
-    A contrastive loss runs beside it: the positives of a text are its augmented view and one of its neighbours, its
-    negatives are texts of other clusters. After each round the trained vectors are clustered again by the algorithm of
-    the start; the next round learns that clustering if it is clearly better than the clusters of the head.
+    *Rounds.* The semantic and lexical neighbours of each text vote on its cluster. The lexical votes are weighted by
+    their agreement with the semantic ones, and a text on which the two disagree gets less weight. Optimal transport
+    turns the votes into soft targets and keeps every cluster from becoming empty. A head on the encoder is trained on
+    these targets, together with a contrastive loss: the positives of a text are its augmented view and one of its
+    neighbours, its negatives are texts of other clusters. After each round the trained vectors are clustered again by
+    the algorithm of the start; the targets of the next round come from that clustering if it is clearly better than the
+    clusters of the head.
 
     *Guard.* The start and the partition after each round are compared by criteria that training cannot influence:
     how many neighbours by the pretrained encoder share a cluster, how many lexical neighbours do, and how well words
-    are predicted from a text's cluster. The best is returned. If training did not help, that is the start, with the
-    pretrained encoder unchanged.
+    are predicted from a text's cluster. The best one is returned. If training did not help, the start is returned, with
+    the pretrained encoder unchanged.
 
-    Of more than 30,000 distinct texts, 30,000 are sampled for learning and the others are assigned afterwards, unless
-    ``fit(sample=N)`` says otherwise.
+    Of more than 30,000 distinct texts, 30,000 are sampled for training and the others are assigned afterwards;
+    ``fit(sample=N)`` sets another number.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ class Coterie(ContrastiveMethod):
         return TrainingStart(encoder, corpus, tokens, vectors, labels, torch.from_numpy(centers), generator, self.seed_)
 
     def _first_clusters(self, frozen: Tensor, vectors: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
-        """Return the start; ``_reason`` says why there is nothing to learn, or is empty."""
+        """Return the start, and set ``_reason`` to the reason why nothing is trained; it is empty without one."""
         self._reason, self.candidates_ = "", ()
         self._rounds: Rounds | None = None
         if len(vectors) <= self.n_clusters + 1:
@@ -234,7 +235,7 @@ class Coterie(ContrastiveMethod):
         if best is before:
             start.encoder.load_state_dict(self._frozen_weights)
             features = start.embeddings
-        # A fitted model keeps nothing of the training.
+        # A fitted model does not keep the state of the training.
         self._rounds = None
         del self._frozen_weights
         centers = centroids(features, best.labels, self.n_clusters, start.counts).astype(np.float32)
@@ -249,8 +250,8 @@ class Coterie(ContrastiveMethod):
             return trained[-1]
         best = best_candidate([start, *trained])
         # Where the start is returned, the verdict shows the best trained partition: it is not better.
-        tried = max(trained, key=lambda each: each.gain_over(start)) if best is start else best
-        self.training_verdict_ = compare_candidates(start, tried)
+        candidate = max(trained, key=lambda each: each.gain_over(start)) if best is start else best
+        self.training_verdict_ = compare_candidates(start, candidate)
         returned = (
             "the start is returned, with the pretrained encoder unchanged"
             if best is start

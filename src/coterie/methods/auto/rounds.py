@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from coterie.methods.auto.method import Coterie
 
 
-# How far the guard's gain of a new clustering must exceed that of the head's clusters to replace them: smaller
-# differences are noise, and changing the targets costs a round of learning.
+# Smallest difference of the guard's gain by which a new clustering replaces the head's clusters: smaller differences
+# are noise, and a change of the targets costs a round of training.
 LEAST_LEAD = 0.03
 
 
@@ -116,7 +116,7 @@ class Teacher(nn.Module):
 
 
 class Round(Objective):
-    """One round: both views learn the targets, with contrast between the views and with a neighbour."""
+    """The objective of one round: the targets for both views, and contrastive losses of views and neighbours."""
 
     recordable = True
 
@@ -129,7 +129,7 @@ class Round(Objective):
         self._settings = settings
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """Cluster what the previous round learned; the first round begins with the start."""
+        """Cluster the embeddings of the previous round; the first round uses the start."""
         if self.number:
             self._rounds.finish_round(self.number, embed_corpus(), self.teacher)
 
@@ -194,9 +194,9 @@ class Rounds:
         return Clustering(name, labels), equal_sizes
 
     def finish_round(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
-        """Cluster the embeddings after a round, by the head and as the start was made; keep the better partition.
+        """Cluster the embeddings after a round, by the head and by the start's algorithm, and add the better partition.
 
-        It becomes a candidate and the partition that the next targets come from.
+        It becomes a candidate, and the next targets come from it.
         """
         s, start = self._settings, self.candidates[0]
         head = renumber(teacher.logits(embeddings).argmax(dim=1).cpu().numpy())

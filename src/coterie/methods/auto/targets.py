@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Probability added to every cluster in a vote, so that a cluster without votes is unlikely but not impossible.
 SMOOTHING = 1e-2
-# What the cluster sizes may be: see :func:`transport_targets`.
+# Values of ``sizes``: see :func:`transport_targets`.
 SIZES = ("found", "equal", "free")
 
 
@@ -41,22 +41,22 @@ def combine_votes(
     tuple
         ``N x K`` unnormalised log-probabilities; the trust in each text, from 0 to 1; and the agreement.
     """
-    semantic_vote = _smoothed(semantic @ probabilities)
+    semantic_vote = _normalise_votes(semantic @ probabilities)
     logs, trust = np.log(semantic_vote), np.ones(len(probabilities))
     if lexical is None:
         return logs, trust, 0.0
     lexical_vote = np.asarray(lexical @ probabilities)
-    voted = lexical_vote.sum(axis=1) > 0
-    first, second = semantic_vote[voted].argmax(axis=1), lexical_vote[voted].argmax(axis=1)
+    has_lexical = lexical_vote.sum(axis=1) > 0
+    first, second = semantic_vote[has_lexical].argmax(axis=1), lexical_vote[has_lexical].argmax(axis=1)
     agreement = max(0.0, cohen_kappa(first, second, probabilities.shape[1]))
-    logs[voted] += agreement * np.log(_smoothed(lexical_vote[voted]))
-    trust[voted] = 1 - agreement * (first != second)
+    logs[has_lexical] += agreement * np.log(_normalise_votes(lexical_vote[has_lexical]))
+    trust[has_lexical] = 1 - agreement * (first != second)
     return logs, trust, agreement
 
 
-def _smoothed(votes: Any) -> NDArray[np.float64]:
-    lifted = np.asarray(votes, dtype=np.float64) + SMOOTHING
-    return np.asarray(lifted / lifted.sum(axis=1, keepdims=True))
+def _normalise_votes(votes: Any) -> NDArray[np.float64]:
+    smoothed = np.asarray(votes, dtype=np.float64) + SMOOTHING
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
 
 
 def cohen_kappa(first: NDArray[np.int64], second: NDArray[np.int64], n_clusters: int) -> float:
@@ -116,6 +116,6 @@ def sample_neighbours(
     usable = (labels[first] == labels[second]) & (first != second)
     order = generator.permutation(int(usable.sum()))
     found = np.arange(len(labels))
-    # Of several assignments to one row the last one stays: any of them, since their order is random.
+    # If a row occurs several times, its last assignment counts; it is a random one, since the order is random.
     found[first[usable][order]] = second[usable][order]
     return found

@@ -1,1 +1,1 @@
-"""What the papers compare with, on the same interface."""
+"""Baselines of the papers, with the same interface as all methods."""

@@ -1,4 +1,4 @@
-"""Bag of words: how often each frequent word occurs, then a clustering."""
+"""Bag of words: counts of the most frequent words, then a clustering."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from coterie.methods.baselines.deep import ROWS_AT_A_TIME, CentreMethod, Pretrai
 from coterie.methods.baselines.stacked import StackedAutoEncoder, adam
 from coterie.training.objective import LossTerms
 
-# Texts that every centre counts before the first step, as in the authors' code.
+# Initial number of texts of every centre, which limits its first steps, as in the authors' code.
 FIRST_COUNT = 100.0
 
 
@@ -26,19 +26,19 @@ class DCN(CentreMethod):
 
     A text's loss is the squared error of its reconstruction plus half of ``distance_weight`` times the squared distance
     of its latent vector to the centre of its cluster. Every step updates the network with clusters and centres
-    fixed, then the clusters of the batch's texts, then the centres: each moves towards its texts by one part in as many
-    as it has had so far. The result is the nearest centre.
+    fixed, then the clusters of the batch's texts, then the centres: a centre with n texts so far moves 1/n of the way
+    towards each of its texts. The result is the nearest centre.
 
     Parameters
     ----------
     n_clusters:
         How many clusters to make.
     features:
-        ``"embedding"`` (the frozen encoder's), ``"tfidf"`` or ``"sif"``; ``fit(texts, embeddings=...)`` takes others.
+        ``"embedding"`` (the frozen encoder's), ``"tfidf"`` or ``"sif"``; ``fit(texts, embeddings=...)`` uses others.
     max_features:
         For TF-IDF: how many of the most frequent words to count.
     vectors:
-        For SIF: a text file of word vectors; ``None`` takes the encoder's own table of word pieces.
+        For SIF: a text file of word vectors; ``None`` uses the encoder's own table of word pieces.
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
@@ -70,7 +70,7 @@ class DCN(CentreMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction error of held-out texts falls no further: on 1,200 titles of DBLP it
+      and 100,000 steps. The reconstruction error of held-out texts then no longer falls: on 1,200 titles of DBLP it
       is as low after 100 steps as after 200, and higher after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the centres and in k-means.
@@ -119,26 +119,26 @@ class DCN(CentreMethod):
 
 
 class HardClusters:
-    """The cluster of every text after its last step, the centres, and how many texts each centre has had."""
+    """The cluster of every text after its last step, the centres, and the number of texts of each centre so far."""
 
     def __init__(self, network: StackedAutoEncoder, inputs: Tensor, weights: Tensor, centers: Tensor) -> None:
         self.centers = centers
         self.uses = torch.full((len(centers),), FIRST_COUNT, device=inputs.device)
         self._network, self._inputs, self._weights = network, inputs, weights
         self.labels = self._nearest()
-        self._seen: Tensor | None = None
+        self._last_labels: Tensor | None = None
 
     @torch.no_grad()
     def update(self, rows: Tensor) -> None:
         """Update the clusters of a batch with the current centres, then the centres."""
         latents = self._network.encode(self._inputs[rows])
         self.labels[rows] = labels = nearest(latents, self.centers)
-        self.centers, self.uses = moved_centers(self.centers, self.uses, latents, labels, self._weights[rows])
+        self.centers, self.uses = update_centers(self.centers, self.uses, latents, labels, self._weights[rows])
 
     def label_change(self) -> float | None:
         """Return the share of the corpus whose nearest centre changed since the last call."""
-        before, self._seen = self._seen, self._nearest()
-        return None if before is None else changed_share(before, self._seen, self._weights)
+        before, self._last_labels = self._last_labels, self._nearest()
+        return None if before is None else changed_share(before, self._last_labels, self._weights)
 
     @torch.no_grad()
     def _nearest(self) -> Tensor:
@@ -151,7 +151,7 @@ def nearest(latents: Tensor, centers: Tensor) -> Tensor:
     return torch.cdist(latents, centers).argmin(dim=1)
 
 
-def moved_centers(
+def update_centers(
     centers: Tensor, uses: Tensor, latents: Tensor, labels: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the paper's text-by-text update in closed form: the mean of all texts assigned to a centre so far."""

@@ -27,7 +27,7 @@ from coterie.text.corpus import Corpus
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
 
-# Rows that go through the network at a time: bounds the memory of its layers.
+# Rows per forward pass, which bounds the memory of the network's layers.
 ROWS_AT_A_TIME = 4_096
 
 
@@ -38,9 +38,9 @@ class Pretrained:
     Attributes
     ----------
     inputs, weights:
-        The scaled vectors and how often each text occurs, on the device.
+        The scaled vectors and the occurrences of each text, on the device.
     counts:
-        How often each text occurs, on the host.
+        Occurrences of each text, on the host.
     start:
         k-means on the latent vectors.
     trainer:
@@ -58,8 +58,8 @@ class Pretrained:
 class NetworkMethod(FeatureMethod):
     """A stacked auto-encoder over fixed vectors; ``transform`` returns its latent vectors.
 
-    Every vector is scaled to the length sqrt(d), as Xie et al. scale REUTERS. One without any known word, all zeros,
-    has a latent vector of zeros.
+    Every vector is scaled to the length sqrt(d), as Xie et al. scale REUTERS. The latent vector of a text without any
+    known word, whose vector is all zeros, is also zero.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class NetworkMethod(FeatureMethod):
         features = self._fit_features(corpus, vectors)
         clock.lap("features")
         device, counts = resolve_device(self.device), corpus.counts
-        inputs = torch.from_numpy(scaled(features)).to(device)
+        inputs = torch.from_numpy(scale_rows(features)).to(device)
         weights = torch.from_numpy(counts.astype(np.float32)).to(device)
         generator = torch.Generator().manual_seed(self.seed_)
         self.network_ = StackedAutoEncoder([self.n_features_, *parse_layers(self.layers)], generator).to(device)
@@ -139,7 +139,7 @@ class NetworkMethod(FeatureMethod):
         """Return the latent vectors of unscaled features."""
         device = next(self.network_.parameters()).device
         parts = [
-            self.network_.encode(torch.from_numpy(scaled(features[begin : begin + ROWS_AT_A_TIME])).to(device))
+            self.network_.encode(torch.from_numpy(scale_rows(features[begin : begin + ROWS_AT_A_TIME])).to(device))
             for begin in range(0, len(features), ROWS_AT_A_TIME)
         ]
         latents: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
@@ -182,7 +182,7 @@ class CentreMethod(NetworkMethod):
     max_steps:
         Steps of the second phase, at most.
     learning_rate:
-        Of the second phase.
+        Learning rate of the second phase.
     update_interval:
         Steps between two checks of the whole corpus.
     tolerance:
@@ -263,7 +263,7 @@ def changed_share(before: Tensor, after: Tensor, weights: Tensor) -> float:
     return float((weights * (before != after)).sum() / weights.sum())
 
 
-def scaled(features: NDArray[np.float32]) -> NDArray[np.float32]:
+def scale_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return rows of length sqrt(d), whose squared entries are 1 on average; rows of zeros stay zero."""
     rows: NDArray[np.float32] = unit_rows(features) * np.float32(features.shape[1] ** 0.5)
     return rows

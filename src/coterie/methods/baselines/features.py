@@ -36,7 +36,7 @@ class FeatureMethod(EncoderMethod):
     max_features:
         For TF-IDF: how many of the most frequent words to count.
     vectors:
-        For SIF: a file of word vectors as word2vec and GloVe write them as text; ``None`` takes the encoder's own table
+        For SIF: a file of word vectors as word2vec and GloVe write them as text; ``None`` uses the encoder's own table
         of word pieces.
     encoder, pooling, normalize, max_length, device:
         See :class:`~coterie.methods.encoder_method.EncoderMethod`.
@@ -82,12 +82,12 @@ class FeatureMethod(EncoderMethod):
 
     # Vectors.
 
-    def _fit_features(self, corpus: Corpus, given: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """Fit the source of the vectors and return one row per distinct text; ``given``: the user's vectors."""
-        self.from_embeddings_ = given is not None
-        if given is not None:
-            self.n_features_ = given.shape[1]
-            return given
+    def _fit_features(self, corpus: Corpus, vectors: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Fit the source of the vectors and return one row per distinct text; ``vectors`` are the user's own."""
+        self.from_embeddings_ = vectors is not None
+        if vectors is not None:
+            self.n_features_ = vectors.shape[1]
+            return vectors
         if self._has_encoder:
             self.encoder_ = self.load_encoder()
         if self.features == "tfidf":

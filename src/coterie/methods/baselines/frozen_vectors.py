@@ -1,4 +1,4 @@
-"""Base of methods on a pretrained encoder's vectors: the user may give embeddings, and then there is no encoder."""
+"""Base of methods on fixed vectors, which come from a pretrained encoder or from the user."""
 
 from __future__ import annotations
 

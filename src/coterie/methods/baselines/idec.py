@@ -26,11 +26,11 @@ class IDEC(SelfTrainingMethod):
     n_clusters:
         How many clusters to make.
     features:
-        ``"embedding"`` (the frozen encoder's), ``"tfidf"`` or ``"sif"``; ``fit(texts, embeddings=...)`` takes others.
+        ``"embedding"`` (the frozen encoder's), ``"tfidf"`` or ``"sif"``; ``fit(texts, embeddings=...)`` uses others.
     max_features:
         For TF-IDF: how many of the most frequent words to count.
     vectors:
-        For SIF: a text file of word vectors; ``None`` takes the encoder's own table of word pieces.
+        For SIF: a text file of word vectors; ``None`` uses the encoder's own table of word pieces.
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:
@@ -62,7 +62,7 @@ class IDEC(SelfTrainingMethod):
     Differs from the paper
     ----------------------
     - Each layer and the whole auto-encoder are trained by Adam at 1e-3 for ``pretrain_steps``, not by SGD for 50,000
-      and 100,000 steps. By then the reconstruction error of held-out texts falls no further: on 1,200 titles of DBLP it
+      and 100,000 steps. The reconstruction error of held-out texts then no longer falls: on 1,200 titles of DBLP it
       is as low after 100 steps as after 200, and higher after 400.
     - Vectors of any source are scaled to the length sqrt(d), as Xie et al. scale REUTERS.
     - Duplicate texts are used once, weighted by their count in every mean, in the targets and in k-means.

@@ -23,7 +23,7 @@ UMAP_DIMENSIONS = 5
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PartitionMixin(ClusteringMethod):
-    """Adds the clustering step.
+    """Add the clustering step to a method.
 
     Parameters
     ----------

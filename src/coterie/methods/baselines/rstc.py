@@ -109,7 +109,7 @@ class RSTCObjective(Objective):
         return self.pseudo_labels.get_buffer("labels")
 
     def start(self, embed_corpus: EmbedCorpus) -> None:
-        """Recompute the k-means labels from what the contrastive stage has learned."""
+        """Recompute the k-means labels from the embeddings after the contrastive stage."""
         if self.stage == KMEANS and self._settings.contrast_epochs:
             found = self._start.recluster(embed_corpus(), self._start.centers.numpy())
             self.labels.copy_(torch.from_numpy(found.labels))
@@ -150,10 +150,10 @@ class RSTC(ContrastiveMethod):
 
     A clustering head learns hard pseudo-labels on two views of each text, beside an instance-wise contrastive loss.
     The pseudo-labels come from optimal transport over the whole corpus: the cost of assigning a text to a cluster is
-    minus the logarithm of the head's probability, and the sizes of the clusters are found with the plan, under a
-    penalty that keeps every cluster alive (self-adaptive optimal transport,
+    minus the logarithm of the head's probability, and the sizes of the clusters are estimated with the plan, under a
+    penalty that keeps every cluster from becoming empty (self-adaptive optimal transport,
     :func:`~coterie.clustering.optimal_transport.self_adaptive_transport`). Three stages: contrast alone; the head
-    learns k-means labels; pseudo-labels by transport, recomputed every epoch. The result is the head's.
+    learns k-means labels; pseudo-labels by transport, recomputed every epoch. The result is the head's partition.
 
     Parameters
     ----------

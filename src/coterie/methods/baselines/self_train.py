@@ -21,11 +21,11 @@ class SelfTrain(SelfTrainingMethod):
     n_clusters:
         How many clusters to make.
     features:
-        ``"embedding"`` (the frozen encoder's), ``"tfidf"`` or ``"sif"``; ``fit(texts, embeddings=...)`` takes others.
+        ``"embedding"`` (the frozen encoder's), ``"tfidf"`` or ``"sif"``; ``fit(texts, embeddings=...)`` uses others.
     max_features:
         For TF-IDF: how many of the most frequent words to count.
     vectors:
-        For SIF: a text file of word vectors; ``None`` takes the encoder's own table of word pieces.
+        For SIF: a text file of word vectors; ``None`` uses the encoder's own table of word pieces.
     layers:
         Widths of the network behind the vectors; the last is that of the latent vector.
     pretrain_steps:

@@ -16,9 +16,9 @@ from coterie.methods.networks import linear
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
 
-# Share of the inputs that denoising drops (Xie et al., section 4.2).
+# Share of the inputs that denoising sets to zero (Xie et al., section 4.2).
 CORRUPTED = 0.2
-# Rate of Adam, as in the public re-implementations; plain SGD needs a hundred times the steps.
+# Learning rate of Adam, as in the public re-implementations; plain SGD needs a hundred times as many steps.
 PRETRAINING_RATE = 1e-3
 
 
@@ -105,8 +105,8 @@ def pretrain(
         def denoise(rows: Tensor, layer: int = layer) -> LossTerms:
             with torch.no_grad():
                 clean = network.encode(inputs[rows], layer)
-            inside = network.one_down(layer, corrupted(clean, generator))
-            outputs = network.one_up(layer, corrupted(inside, generator))
+            inside = network.one_down(layer, corrupt_states(clean, generator))
+            outputs = network.one_up(layer, corrupt_states(inside, generator))
             return LossTerms(reconstruction_error(clean, outputs, weights[rows]))
 
         pair = [*network.down[layer].parameters(), *network.up[layer].parameters()]
@@ -120,7 +120,7 @@ def pretrain(
     trainer.run("pretraining", reconstruct, adam(list(network.parameters()), PRETRAINING_RATE), steps)
 
 
-def corrupted(states: Tensor, generator: torch.Generator) -> Tensor:
+def corrupt_states(states: Tensor, generator: torch.Generator) -> Tensor:
     """Return ``states`` with dropout from ``generator``."""
-    kept = torch.rand(states.shape, generator=generator, device=states.device) >= CORRUPTED
-    return states * kept / (1 - CORRUPTED)
+    keep_mask = torch.rand(states.shape, generator=generator, device=states.device) >= CORRUPTED
+    return states * keep_mask / (1 - CORRUPTED)

@@ -9,7 +9,7 @@ from reference import stcc_oracle as oracle
 from reference.sccl_oracle import numerical_gradient
 
 from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
-from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
+from coterie.methods.baselines.stcc.convolution import DynamicConvolution, pad_texts
 from coterie.methods.baselines.stcc.training import code_loss, learn_codes
 from coterie.training.history import History
 
@@ -46,7 +46,7 @@ def _learned(counts: np.ndarray, epochs: int = 15, seed: int = 0) -> tuple[Dynam
         network, tokens, codes, counts, epochs=epochs, batch_size=20, learning_rate=0.05, max_length=64, seed=seed
     )
     with torch.no_grad():
-        guesses = network.logits(network(*padded(tokens, np.arange(N_TEXTS), 4))).numpy() > 0
+        guesses = network.logits(network(*pad_texts(tokens, np.arange(N_TEXTS), 4))).numpy() > 0
     return network, history, guesses == codes
 
 

@@ -9,7 +9,7 @@ from reference import stcc_oracle as oracle
 
 from coterie.encoders.tokenization import TokenArrays, contiguous_tokens
 from coterie.encoders.word_vector_file import WordVectorVocabulary
-from coterie.methods.baselines.stcc.convolution import ConvolvedWords, DynamicConvolution, fold, k_max, padded
+from coterie.methods.baselines.stcc.convolution import ConvolvedWords, DynamicConvolution, fold, k_max, pad_texts
 
 LENGTHS = np.array([1, 2, 7, 12, 4, 0, 11])
 N_WORDS, WIDTH = 15, 8
@@ -33,7 +33,7 @@ def _network(width: int = WIDTH, seed: int = 0) -> DynamicConvolution:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_text_as_the_oracle_has_it(seed: int) -> None:
     network, tokens = _network(seed=seed).double(), _tokens(seed)
-    found = network(*padded(tokens, np.arange(7), 12)).detach().numpy()
+    found = network(*pad_texts(tokens, np.arange(7), 12)).detach().numpy()
     weights = {name: value.detach().numpy() for name, value in network.named_parameters()}
     assert found.shape == (7, network.dimension) == (7, WIDTH // 4 * 8 * 5)
     for i, n in enumerate(LENGTHS):
@@ -44,7 +44,7 @@ def test_every_text_as_the_oracle_has_it(seed: int) -> None:
 
 def test_gradients_reach_every_parameter_and_no_padding() -> None:
     network, tokens = _network(), _tokens()
-    network.logits(network(*padded(tokens, np.arange(7), 20))).square().sum().backward()
+    network.logits(network(*pad_texts(tokens, np.arange(7), 20))).square().sum().backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
         assert parameter.grad.any(), name
@@ -56,9 +56,9 @@ def test_gradients_reach_every_parameter_and_no_padding() -> None:
 def test_padding_and_company_leave_no_trace() -> None:
     network, tokens = _network(), _tokens()
     with torch.no_grad():
-        together = network(*padded(tokens, np.arange(7), 12))
-        wider = network(*padded(tokens, np.arange(7), 40))
-        alone = torch.cat([network(*padded(tokens, np.array([i]), max(1, n))) for i, n in enumerate(LENGTHS)])
+        together = network(*pad_texts(tokens, np.arange(7), 12))
+        wider = network(*pad_texts(tokens, np.arange(7), 40))
+        alone = torch.cat([network(*pad_texts(tokens, np.array([i]), max(1, n))) for i, n in enumerate(LENGTHS)])
     np.testing.assert_allclose(wider, together, atol=1e-6)
     np.testing.assert_allclose(alone, together, atol=1e-6)
 
@@ -82,7 +82,7 @@ def test_k_max_keeps_the_order_and_fills_with_zeros() -> None:
 
 def test_padded_cuts_and_fills() -> None:
     tokens = contiguous_tokens(np.array([3, 1, 4, 1, 5, 9], dtype=np.int32), np.array([2, 0, 4]), 0)
-    ids, lengths = padded(tokens, np.array([2, 0, 1]), 3)
+    ids, lengths = pad_texts(tokens, np.array([2, 0, 1]), 3)
     np.testing.assert_array_equal(lengths, [3, 2, 0])
     np.testing.assert_array_equal(ids, [[4, 1, 5], [3, 1, 0], [0, 0, 0]])
 

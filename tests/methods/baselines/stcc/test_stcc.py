@@ -16,7 +16,7 @@ import coterie
 import coterie.methods.baselines.stcc.codes as codes_module
 from coterie import STCC, evaluate, load
 from coterie.errors import InputError, SettingError
-from coterie.methods.baselines.stcc.method import standardised
+from coterie.methods.baselines.stcc.method import standardise
 
 TEXTS, NAMES = topic_texts(60)
 FAST: dict[str, Any] = {"n_bits": 6, "word_dimension": 8, "epochs": 3, "batch_size": 30}
@@ -88,9 +88,9 @@ def test_the_targets_are_what_the_network_is_taught(monkeypatch: pytest.MonkeyPa
 
 
 def _ids(model: STCC) -> tuple[Any, Any]:
-    from coterie.methods.baselines.stcc.convolution import padded
+    from coterie.methods.baselines.stcc.convolution import pad_texts
 
-    return padded(model.words_.words.tokenize(TEXTS), np.arange(len(TEXTS)), model.max_length)
+    return pad_texts(model.words_.words.tokenize(TEXTS), np.arange(len(TEXTS)), model.max_length)
 
 
 def test_texts_without_a_known_word(vector_file: Path) -> None:
@@ -144,7 +144,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
 def test_standardised_vectors() -> None:
     table = np.random.default_rng(0).normal(3, 5, size=(50, 4)).astype(np.float32)
     table[:, 2] = 7
-    found = standardised(table)
+    found = standardise(table)
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(found.std(axis=0), [1, 1, 0, 1], atol=1e-6)
-    assert not standardised(table[:1]).any()
+    assert not standardise(table[:1]).any()

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Lower limit of the percentage of the average cluster's size that a cluster's training part may have; the percentage
-# is resampled every round, as in the authors' scripts.
+# Lower limit of the size of a cluster's training part, as a percentage of the average cluster size. The percentage is
+# resampled every round, as in the authors' scripts.
 LEAST_PERCENT = 50
-# Upper limit of the same.
+# Upper limit of this percentage, as in the authors' scripts.
 MOST_PERCENT = 95
 # Share of a cluster that the isolation forest removes, as in the authors' scripts.
 OUTLIERS = 0.1
 # Trees of the isolation forest, as in the authors' scripts.
 TREES = 100
-# Rounds at most, as in the authors' scripts.
+# Most rounds, as in the authors' scripts.
 MAX_ROUNDS = 50
 # Sizes have converged when their changes in a round add up to at most this share of the rows. Where clusters overlap
 # (twentynews_subject), resampling the training part keeps moving 3 to 5 % of the rows.
@@ -55,13 +55,13 @@ def iterative_classification(
     for done in range(1, max_rounds + 1):
         percent = int(generator.integers(LEAST_PERCENT, MOST_PERCENT + 1))
         most = percent / 100 * counts.sum() / n_clusters
-        kept = training_part(features, labels, counts, most, generator)
-        if kept.all() or len(np.unique(labels[kept])) < 2:
+        is_training = training_part(features, labels, counts, most, generator)
+        if is_training.all() or len(np.unique(labels[is_training])) < 2:
             return Reclassified(labels, done, converged=True)
         classifier = LogisticRegression(max_iter=300)
-        classifier.fit(features[kept], labels[kept], sample_weight=counts[kept])
+        classifier.fit(features[is_training], labels[is_training], sample_weight=counts[is_training])
         labels = labels.copy()
-        labels[~kept] = classifier.predict(features[~kept])
+        labels[~is_training] = classifier.predict(features[~is_training])
         before, sizes = sizes, np.bincount(labels, counts, minlength=n_clusters)
         if np.abs(sizes - before).sum() <= CONVERGED * counts.sum():
             return Reclassified(labels, done, converged=True)
@@ -79,19 +79,19 @@ def training_part(
 
     At least one row of every cluster is among them.
     """
-    kept = np.zeros(len(labels), dtype=bool)
+    is_training = np.zeros(len(labels), dtype=bool)
     for cluster in np.unique(labels):
         members = np.flatnonzero(labels == cluster)
         inliers = members[_fits(features[members], counts[members], int(generator.integers(2**31)))]
         shuffled = generator.permutation(inliers)
         fits = np.cumsum(counts[shuffled]) <= most
         fits[0] = True
-        kept[shuffled if counts[inliers].sum() <= most else shuffled[fits]] = True
-    return kept
+        is_training[shuffled if counts[inliers].sum() <= most else shuffled[fits]] = True
+    return is_training
 
 
 def _fits(rows: NDArray[Any], counts: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
-    """Return which rows of a cluster are no outliers by an isolation forest; at least one is not."""
+    """Return which rows of a cluster an isolation forest does not remove as outliers; at least one."""
     from sklearn.ensemble import IsolationForest
 
     forest = IsolationForest(n_estimators=TREES, contamination=OUTLIERS, bootstrap=True, random_state=seed)

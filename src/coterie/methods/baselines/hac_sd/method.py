@@ -48,14 +48,14 @@ class HACSD(FrozenVectorsMethod):
 
     Differs from the paper
     ----------------------
-    - The paper's text was not at hand: the steps are those of SCCL's account of it (section 4.1, A.5) and of the
-      authors' published scripts, whose settings these are (outliers 0.1, 100 trees, P from 50 to 95, 50 rounds). SCCL
-      speaks of the N^2 / K largest similarities; one threshold for all rows leaves most texts of a set with dense and
-      loose topics no pair at all, and "SD", by the authors' abstract, is the similarity distribution of each text.
-    - Vectors are the encoder's everywhere; the authors average word vectors for the similarities and give TF-IDF to
-      forest and classifier.
-    - Ours: N^2 / K counts the entries after both halves of the matrix were made alike; similarities below 0 are never
-      kept, and no fewer pairs are than the tree will merge; ties with the last pair stay. Sizes have converged when
+    - The paper's text was not available. The steps are those of SCCL's description (section 4.1, A.5) and of the
+      authors' published scripts, as are the settings (outliers 0.1, 100 trees, P from 50 to 95, 50 rounds). SCCL
+      describes the N^2 / K largest similarities. One threshold for all rows would leave most texts of a set with dense
+      and loose topics without a pair, and "SD", by the authors' abstract, is the similarity distribution of each text.
+    - All vectors are the encoder's; the authors average word vectors for the similarities and use TF-IDF for forest and
+      classifier.
+    - Our choices: N^2 / K counts the entries of the symmetric matrix. Similarities below 0 are never kept, at least as
+      many pairs are kept as the tree merges, and pairs that tie with the last one are kept. Sizes have converged when
       their changes in a round add up to at most 5 % of the rows. The surplus of a large cluster is chosen at random.
     - ``predict`` assigns to the nearest cluster mean, as after any linkage, and not by the last classifier, which
       learned only part of the texts; ``predict_agreement_`` is the share of rows on which it agrees with ``labels_``.

@@ -1,4 +1,4 @@
-"""Linkage on sparsified cosine similarities: only those that are high for their rows count (HAC-SD)."""
+"""Cluster by linkage on sparsified cosine similarities: only those that are high for their rows count (HAC-SD)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coterie.clustering.agglomerative import LINKAGES, check_size, cut
 from coterie.clustering.kmeans import unit_rows
 from coterie.errors import SettingError
 
-# Rows whose similarities are computed at a time: 25,000 columns of float32 are then 50 MB.
+# Rows per block of similarities: a block with 25,000 columns of float32 takes 50 MB.
 BLOCK = 512
 # Variances of float32 similarities below this are rounding errors.
 TINY = 1e-10
@@ -23,7 +23,7 @@ def sparse_similarity_labels(
 ) -> NDArray[np.int64]:
     """Cut the tree of ``linkage`` on :func:`sparse_distances` at ``n_clusters``.
 
-    ``counts`` says how often each row occurs; as in :func:`~coterie.clustering.agglomerative.linkage_labels`, rows are
+    ``counts`` has the occurrences of each row; as in :func:`~coterie.clustering.agglomerative.linkage_labels`, rows are
     repeated and limited to ``LARGEST``. 20,000 rows took 3.2 GB, most of it scipy's.
     """
     from scipy.cluster.hierarchy import linkage as build_tree
@@ -38,7 +38,7 @@ def sparse_similarity_labels(
 
 
 def sparse_distances(features: Any, n_clusters: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """``1 - similarity`` of all pairs of rows, as scipy's condensed vector; dropped similarities are 0.
+    """Return ``1 - similarity`` of all pairs of rows, as scipy's condensed vector; dropped similarities are 0.
 
     Similarities are compared in standard deviations above the mean of their row, since a high value means less for a
     text that is similar to many others; a pair has the higher of its two rows' scores. N^2 / K of the N x N entries are
@@ -52,7 +52,7 @@ def sparse_distances(features: Any, n_clusters: int, counts: NDArray[np.int64]) 
     scores = _significance(similarities, *_row_moments(rows, counts), counts)
     similarities[scores < _threshold(scores, int(counts.sum()), n_clusters)] = 0
     del scores
-    # scipy works in float64; it would make this copy itself and keep both.
+    # scipy works in float64; it would make this copy itself and hold both arrays.
     distances = similarities.astype(np.float64)
     del similarities
     np.maximum(distances, 0, out=distances)
@@ -119,7 +119,7 @@ def _pair_similarities(rows: NDArray[np.float32], counts: NDArray[np.int64]) -> 
 def _threshold(scores: NDArray[np.float32], n_rows: int, n_clusters: int) -> float:
     """Return the score of the last pair that is kept.
 
-    At least as many pairs are kept as the tree merges; otherwise chance would choose among pairs at distance 1.
+    At least as many pairs are kept as the tree merges; otherwise the choice among pairs at distance 1 would be random.
     """
     n_pairs = max(int((n_rows**2 / n_clusters - n_rows) / 2), n_rows - n_clusters)
     if n_pairs == 0:

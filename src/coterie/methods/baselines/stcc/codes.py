@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from coterie.encoders.tokenization import TokenArrays
 
-# Texts below which a dense eigendecomposition is used, which is fast for so few.
+# Number of texts below which a dense eigendecomposition is used, since it is fast for few texts.
 FEW_TEXTS = 500
 
 
 def word_counts(tokens: TokenArrays, n_words: int) -> Any:
-    """Return how often each word occurs in each text, one sparse row per text."""
+    """Return the number of occurrences of each word in each text, one sparse row per text."""
     from scipy import sparse
 
     borders = np.concatenate([tokens.starts, [len(tokens.ids)]])
@@ -30,8 +30,8 @@ def tf_idf(tokens: TokenArrays, n_words: int, counts: NDArray[np.int64]) -> Any:
     from sklearn.preprocessing import normalize
 
     table = word_counts(tokens, n_words)
-    held_by = (table > 0).astype(np.float64).T @ counts
-    return normalize(table @ sparse.diags(np.log((1 + counts.sum()) / (1 + held_by)) + 1))
+    document_frequency = (table > 0).astype(np.float64).T @ counts
+    return normalize(table @ sparse.diags(np.log((1 + counts.sum()) / (1 + document_frequency)) + 1))
 
 
 def laplacian_eigenmaps(rows: Any, dimension: int, neighbours: int, seed: int) -> NDArray[np.float64]:
@@ -85,7 +85,7 @@ def binary_codes(coordinates: NDArray[np.floating[Any]], counts: NDArray[np.int6
 
 
 def _largest(matrix: Any, how_many: int, seed: int) -> NDArray[np.float64]:
-    """Return the eigenvectors of the largest eigenvalues of a symmetric matrix, in falling order."""
+    """Return the eigenvectors of the largest eigenvalues of a symmetric matrix, in descending order."""
     from scipy.sparse.linalg import eigsh
 
     n = matrix.shape[0]

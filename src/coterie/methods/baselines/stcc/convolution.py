@@ -18,7 +18,7 @@ MAPS = (12, 8)
 KERNEL = 3
 # Values per map that remain in the end, as in the authors' code.
 TOP = 5
-# Texts that go through the network at a time: bounds the memory of its maps.
+# Texts per forward pass, which bounds the memory of the feature maps.
 TEXTS_AT_A_TIME = 256
 
 
@@ -27,7 +27,7 @@ class DynamicConvolution(nn.Module):
 
     Every dimension of the word vectors is convolved by itself; folding adds dimensions two by two. The first layer
     keeps the ``max(5, ceil(n / 2))`` largest values of a text of n words, in their order, the second the five largest.
-    What comes out is the text's vector; a last linear layer makes one number for each bit from it.
+    The output is the text's vector; a last linear layer computes one logit per bit from it.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class DynamicConvolution(nn.Module):
     n_bits:
         Outputs of the last layer.
     generator:
-        For the first weights.
+        Generator of the initial weights.
     """
 
     def __init__(self, vectors: NDArray[np.float32], n_bits: int, generator: torch.Generator) -> None:
@@ -100,7 +100,7 @@ def k_max(maps: Tensor, lengths: Tensor, kept: Tensor, most: int) -> Tensor:
     return nn.functional.pad(maps, (0, 1)).gather(2, places)
 
 
-def padded(tokens: TokenArrays, rows: NDArray[np.int64], width: int) -> tuple[Tensor, Tensor]:
+def pad_texts(tokens: TokenArrays, rows: NDArray[np.int64], width: int) -> tuple[Tensor, Tensor]:
     """Return ids and lengths of some texts, cut or padded to ``width`` words."""
     lengths = np.minimum(tokens.lengths[rows], width)
     inside = np.arange(width) < lengths[:, None]
@@ -111,7 +111,7 @@ def padded(tokens: TokenArrays, rows: NDArray[np.int64], width: int) -> tuple[Te
 
 
 class ConvolvedWords:
-    """Encodes texts by the network; unknown words are ignored.
+    """Encode texts by the network; unknown words are ignored.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class ConvolvedWords:
         vectors = np.zeros((len(texts), self.network.dimension), dtype=np.float32)
         for begin in range(0, len(texts), at_a_time):
             rows = np.arange(begin, min(begin + at_a_time, len(texts)))
-            ids, lengths = padded(tokens, np.resize(rows, at_a_time), self.max_length)
+            ids, lengths = pad_texts(tokens, np.resize(rows, at_a_time), self.max_length)
             vectors[rows] = self.network(ids.to(device), lengths.to(device))[: len(rows)].cpu().numpy()
         return vectors, int((tokens.lengths > self.max_length).sum())
 

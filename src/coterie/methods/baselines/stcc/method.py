@@ -147,13 +147,13 @@ class STCC(ClusteringMethod):
 
         if self.vectors is not None:
             known, table = WordVectorVocabulary.read(Path(self.vectors), corpus.distinct)
-            return known, standardised(table)
+            return known, standardise(table)
         from coterie.language.word_vectors import word2vec_vectors
 
         sentences = [[word.lower() for word in split_words_and_punctuation(text)] for text in corpus.distinct]
         repeated = [each for each, count in zip(sentences, corpus.counts, strict=True) for _ in range(count)]
         words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
-        return WordVectorVocabulary(words), standardised(
+        return WordVectorVocabulary(words), standardise(
             word2vec_vectors(repeated, words, self.word_dimension, self.seed_)
         )
 
@@ -219,7 +219,7 @@ class STCC(ClusteringMethod):
         self.words_ = ConvolvedWords(WordVectorVocabulary(extra["words"]), network, int(self.max_length))
 
 
-def standardised(table: NDArray[np.float32]) -> NDArray[np.float32]:
+def standardise(table: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors with mean 0 and variance 1 over the words per dimension; a constant dimension becomes 0."""
     wide = table.astype(np.float64)
     spread = wide.std(axis=0)

@@ -1,4 +1,4 @@
-"""Training a convolutional network to predict binary codes of texts."""
+"""Train a convolutional network to predict binary codes of texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from coterie.encoders.tokenization import TokenArrays
 from coterie.losses.nt_xent import weighted_mean
-from coterie.methods.baselines.stcc.convolution import DynamicConvolution, padded
+from coterie.methods.baselines.stcc.convolution import DynamicConvolution, pad_texts
 from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
@@ -41,10 +41,10 @@ def learn_codes(
 
     def loss(rows: Tensor) -> LossTerms:
         here = rows.cpu().numpy()
-        ids, lengths = padded(tokens, here, min(max_length, max(1, int(tokens.lengths[here].max()))))
+        ids, lengths = pad_texts(tokens, here, min(max_length, max(1, int(tokens.lengths[here].max()))))
         vectors = network(ids.to(device), lengths.to(device))
-        kept = torch.rand(vectors.shape, generator=generator, device=device) >= DROPOUT
-        logits = network.logits(vectors * kept / (1 - DROPOUT))
+        keep_mask = torch.rand(vectors.shape, generator=generator, device=device) >= DROPOUT
+        logits = network.logits(vectors * keep_mask / (1 - DROPOUT))
         return LossTerms(code_loss(logits, targets[rows], weights[rows]))
 
     history = History()
