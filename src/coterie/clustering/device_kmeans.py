@@ -89,7 +89,7 @@ def device_kmeans(
 
 @contextmanager
 def _full_precision() -> Iterator[None]:
-    """Compute products in float32 and not in TF32, whatever the caller's setting."""
+    """Compute products in float32 and not in TF32, independently of the caller's setting."""
     settings: Any = torch.backends.cuda.matmul
     try:
         before, exact = torch.get_float32_matmul_precision(), "highest"

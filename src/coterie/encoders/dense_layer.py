@@ -25,7 +25,7 @@ def read_linear(folder: Path) -> nn.Linear:
         layer = nn.utils.skip_init(nn.Linear, config["in_features"], config["out_features"], bias=config["bias"])
         tensors = load_file(folder / "model.safetensors")
         layer.load_state_dict({name.removeprefix("linear."): tensor for name, tensor in tensors.items()})
-    except Exception as error:  # whatever the parsers raise
+    except Exception as error:  # the parsers raise exceptions of many types
         raise ModelFolderError(f"{folder} cannot be read as a linear layer: {error}") from error
     return layer
 

@@ -110,7 +110,7 @@ def can_fuse() -> bool:
         return False
     try:
         _check_against_plain()
-    except Exception as error:  # whatever a compiler raises
+    except Exception as error:  # compilers raise exceptions of many types
         logger.info("no fused kernels: %s", error)
         return False
     return True

@@ -86,7 +86,7 @@ def load_light(folder: Path) -> tuple[LightBert, LightTokenizer] | None:
             return None
         weights = load_file(folder / WEIGHTS_FILE)
         tokenizer = LightTokenizer(folder)
-    except Exception:  # whatever is wrong with the folder, the transformers library has the better error
+    except Exception:  # the transformers library has better errors for broken folders
         return None
     layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
     whole = "embeddings.word_embeddings.weight" in weights and len(layers) == settings["num_hidden_layers"]
@@ -107,10 +107,10 @@ def load_with_transformers(folder: str) -> tuple[nn.Module, Any]:
     try:
         # Weights that a file lacks are sampled at random: that must not advance the user's generator.
         with hide_transformers_output(), torch.random.fork_rng(devices=[]):
-            # The dtype is explicit because transformers otherwise keeps whatever precision the file stores.
+            # The dtype is explicit because transformers otherwise keeps the precision of the file.
             model = AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True, use_safetensors=True)
         return model, AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # transformers raises whatever its parsers do
+    except Exception as error:  # its parsers raise exceptions of many types
         raise ModelFolderError(f"{folder} cannot be loaded as an encoder: {_first_line(error)}") from error
 
 

@@ -120,7 +120,7 @@ class _Gather(torch.autograd.Function):
 
 
 class _TextMeans(torch.autograd.Function):
-    """Mean over each text's tokens, in a fixed order of addition: the same result every time, also backward."""
+    """Compute the mean over each text's tokens, adding in a fixed order: results are the same every time."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, offsets: Tensor, owners: Tensor) -> Tensor:

@@ -220,7 +220,7 @@ def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")
             tokenizer = MarianTokenizer.from_pretrained(str(folder), local_files_only=True)
             model = MarianMTModel.from_pretrained(str(folder), dtype=torch.float32, local_files_only=True)
-    except Exception as error:  # transformers raises whatever its parsers do
+    except Exception as error:  # its parsers raise exceptions of many types
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ModelFolderError(f"{folder} cannot be loaded as a translation model: {reason}") from error
     return model.eval().to(device), tokenizer

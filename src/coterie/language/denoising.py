@@ -30,7 +30,7 @@ class SentenceDecoder(nn.Module):
     Parameters
     ----------
     encoder:
-        Any model that ``transformers`` also knows as a decoder with cross attention: BERT (and MiniLM), RoBERTa,
+        Any model that ``transformers`` also has as a decoder with cross attention: BERT (and MiniLM), RoBERTa,
         XLM-R, ELECTRA and similar models.
     seed:
         Seed of the new weights.

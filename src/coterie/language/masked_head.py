@@ -66,7 +66,7 @@ class MaskedHead(nn.Module):
     dimension:
         Size of the token states; it may differ from that of the embeddings (ALBERT, ELECTRA).
     activation:
-        Name of the activation as ``transformers`` knows it.
+        Name of the activation in ``transformers``.
     epsilon:
         Epsilon of the layer norm.
     """

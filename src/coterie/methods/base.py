@@ -290,7 +290,7 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
         return None
 
     def _reorder_head(self, order: NDArray[np.int64]) -> None:
-        """Put the clusters of the head, and whatever else has one entry per cluster, into a new order."""
+        """Put the clusters of the head, and all other values with one entry per cluster, into a new order."""
 
     # What all methods share.
 

@@ -55,7 +55,7 @@ def setting_defaults(target: type[ClusteringMethod]) -> dict[str, Any]:
 
 
 def _depth(target: type, parameter: str) -> int:
-    """Return how far above ``target`` the class stands that introduces a parameter (0: ``target`` itself)."""
+    """Return the position in the class hierarchy of the class that introduces a parameter (0: ``target`` itself)."""
     return max(i for i, kind in enumerate(target.__mro__) if parameter in vars(kind).get("__annotations__", {}))
 
 

@@ -1,4 +1,4 @@
-"""Methods with a transformer encoder: its parameters, loading and saving."""
+"""Base of methods with a transformer encoder: its parameters, loading and saving."""
 
 from __future__ import annotations
 

@@ -167,11 +167,11 @@ def choose_k(
         if len(np.unique(found, axis=0)) < FEWEST_TEXTS:
             raise InputError("nearly all texts have the same vector, so no number of clusters can be chosen: give -k")
     criteria = TreeCriteria(found, shown, seed)
-    tried = {k: _candidate(k, criteria.compute(k)) for k in geometric_grid(low, high)}
-    for k in refine_grid(_best(tried).k, sorted(tried)):
-        tried[k] = _candidate(k, criteria.compute(k))
-    candidates = tuple(tried[k] for k in sorted(tried))
-    best = _best(tried)
+    candidates_by_k = {k: _candidate(k, criteria.compute(k)) for k in geometric_grid(low, high)}
+    for k in refine_grid(_best(candidates_by_k).k, sorted(candidates_by_k)):
+        candidates_by_k[k] = _candidate(k, criteria.compute(k))
+    candidates = tuple(candidates_by_k[k] for k in sorted(candidates_by_k))
+    best = _best(candidates_by_k)
     return ChosenK(best.k, candidates, low, high, looked_at, n_texts, tuple(_reasons(best, candidates)))
 
 
@@ -180,9 +180,9 @@ def _candidate(k: int, criteria: Mapping[str, float]) -> KCandidate:
     return KCandidate(k, **criteria, score=score)
 
 
-def _best(tried: Mapping[int, KCandidate]) -> KCandidate:
+def _best(candidates_by_k: Mapping[int, KCandidate]) -> KCandidate:
     """Return the candidate with the largest score, of equals the one with the fewest clusters."""
-    return max(tried.values(), key=lambda each: (each.score, -each.k))
+    return max(candidates_by_k.values(), key=lambda each: (each.score, -each.k))
 
 
 def _reasons(best: KCandidate, candidates: tuple[KCandidate, ...]) -> list[str]:

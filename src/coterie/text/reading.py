@@ -42,7 +42,7 @@ def read_corpus(
     Parameters
     ----------
     source : a path (.csv, .tsv, .jsonl, .ndjson, .txt, each also .gz, or .parquet); a pandas or polars data
-        frame; a pyarrow table; a ``datasets.Dataset``; or whatever ``as_corpus`` takes.
+        frame; a pyarrow table; a ``datasets.Dataset``; or any input of ``as_corpus``.
     text_column : the column of texts. If not given: ``text``, or the only column, or the only column of
         strings (the id column aside).
     id_column : the column whose values become ``row_ids``; row numbers from 0 if not given.
@@ -85,7 +85,7 @@ def iter_corpus(
 
 
 def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[object]]:
-    """Return whole columns of a file by name, of any type: labels and ids, say, rather than texts."""
+    """Return whole columns of a file by name, of any type, for example labels and ids."""
     source = _file_source(path)
     known = [column.name for column in source.columns(names)]
     for name in names:
@@ -102,16 +102,16 @@ def column_names(path: str | Path) -> list[str]:
     return [column.name for column in _file_source(path).columns(())]
 
 
-def _file_source(given: str | Path) -> Source:
+def _file_source(name: str | Path) -> Source:
     try:
-        path = Path(given).expanduser()
+        path = Path(name).expanduser()
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{given}: no such file") from None
+        raise InputError(f"{name}: no such file") from None
     except (OSError, ValueError, RuntimeError) as error:
         # No permission, or not a valid file name: too long, with a NUL, an unknown ~user.
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{short_repr(str(given))} cannot be read as a file ({reason})") from None
+        raise InputError(f"{short_repr(str(name))} cannot be read as a file ({reason})") from None
     if stat.S_ISDIR(mode):
         raise InputError(f"{path} is a directory: give a file ({_KNOWN_ENDINGS})")
     ending, gzipped = path.suffix.lower(), False
@@ -165,7 +165,7 @@ def _join(chunks: list[Corpus], choice: ColumnChoice) -> Corpus:
 def _require_no_columns(
     source: object, text_column: str | None, id_column: str | None, keep_columns: str | Collection[str]
 ) -> None:
-    given = {"text_column": text_column, "id_column": id_column, "keep_columns": keep_columns or None}
-    for parameter, value in given.items():
+    columns = {"text_column": text_column, "id_column": id_column, "keep_columns": keep_columns or None}
+    for parameter, value in columns.items():
         if value is not None:
             raise InputError(f"{parameter} is {value!r}, but {type_name(source)} has no columns: leave it out")

@@ -102,6 +102,6 @@ def _thin_out(rows: NDArray[np.int64], texts: NDArray[np.int64], n_texts: int, m
     order = np.argsort(texts, kind="stable")
     _, begins, counts = np.unique(texts[order], return_index=True, return_counts=True)
     share = max(0, most_rows - n_texts) / (len(rows) - n_texts)
-    kept = 1 + np.floor((counts - 1) * share).astype(np.int64)
+    rows_per_text = 1 + np.floor((counts - 1) * share).astype(np.int64)
     occurrence = np.arange(len(rows)) - np.repeat(begins, counts)
-    return rows[order[occurrence < np.repeat(kept, counts)]]
+    return rows[order[occurrence < np.repeat(rows_per_text, counts)]]

@@ -9,7 +9,7 @@ written without spaces; there, a word is the smallest unit that can be found wit
 - Khmer and Burmese: a syllable with its stacked consonants and marks.
 
 A combining mark is never separated from its base. A dictionary (jieba, PyThaiNLP) would find better words; none is
-used, so that the same seed gives the same texts on every machine, whatever is installed there.
+used, so that the same seed gives the same texts on every machine, independently of installed packages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KHMER = "\u1780-\u17d3\u17dc-\u17e9"
 _MYANMAR = "\u1000-\u1049\u1050-\u109f\ua9e0-\ua9fe\uaa60-\uaa7f"
 _WITHOUT_SPACES = f"{_HAN}{_HAN_REPEATED}{_HIRAGANA}{_KATAKANA}{_THAI}{_LAO}{_KHMER}{_MYANMAR}"
 
-# Thai and Lao are built alike: vowels written first, consonants, marks above and below, vowels written after.
+# Thai and Lao have the same structure: vowels written first, consonants, marks above and below, vowels written after.
 _BRAHMIC = (
     ("\u0e40-\u0e44", "\u0e01-\u0e2e", "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e", "\u0e30\u0e32\u0e33\u0e45\u0e46\u0e2f"),
     (

@@ -39,9 +39,9 @@ def gaussian_likelihood(points: NDArray[np.float64], labels: NDArray[np.int64]) 
 
 
 def word_presence(texts: Sequence[str]) -> Any | None:
-    """Return a sparse matrix of which words each text has, or ``None`` where no word stands in two texts.
+    """Return a sparse matrix of the words of each text, or ``None`` if no word occurs in two texts.
 
-    One row of zeros and ones per text, one column per word that stands in at least two texts.
+    One row of zeros and ones per text, one column per word that occurs in at least two texts.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 

@@ -76,11 +76,16 @@ def cluster_again(rows: Any, times: NDArray[np.int64], n_clusters: int, seed: in
 
 
 def largest_jaccard(
-    given: NDArray[np.int64], found: NDArray[np.int64], times: NDArray[np.int64], n_given: int
+    labels: NDArray[np.int64], found: NDArray[np.int64], times: NDArray[np.int64], n_clusters: int
 ) -> NDArray[np.float64]:
-    """Return for each given cluster its similarity with the most similar found one; NaN for one without rows."""
+    """Return for each cluster of ``labels`` the Jaccard similarity with the most similar one of ``found``.
+
+    It is NaN for a cluster without rows; ``times`` are the weights of the rows.
+    """
     n_found = int(found.max()) + 1
-    both = np.bincount(given * n_found + found, weights=times, minlength=n_given * n_found).reshape(n_given, n_found)
+    both = np.bincount(labels * n_found + found, weights=times, minlength=n_clusters * n_found).reshape(
+        n_clusters, n_found
+    )
     either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
     best = np.divide(both, either, out=np.zeros_like(both), where=either > 0).max(axis=1)
     best[both.sum(axis=1) == 0] = np.nan

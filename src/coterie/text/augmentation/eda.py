@@ -29,7 +29,7 @@ class EDA(Augmenter):
     EMNLP-IJCNLP 2019. Synonyms are those of WordNet, in English; stop words have none.
 
     Differs from the paper: an operation that can change nothing (a word without synonyms, a single word) is replaced by
-    another; deletion removes as many words as the other operations change, where the paper removes each with
+    another; deletion removes the same number of words as the other operations change, while the paper removes each with
     probability alpha, which mostly leaves a short text unchanged. A text of one word without a synonym stays unchanged.
 
     Parameters

@@ -2,7 +2,7 @@
 
 Listing the table imports no augmenter, and so neither torch nor a model. ``eda`` is an augmenter with its defaults,
 ``eda(alpha=0.2, operations=[swap, deletion])`` one with settings (values as in YAML),
-``contextual(top_k=20)+char_swap`` applies two in turn, and ``word_deletion | eda`` uses one for each of two views.
+``contextual(top_k=20)+char_swap`` applies one after the other, and ``word_deletion | eda`` uses one for each view.
 """
 
 from __future__ import annotations
@@ -172,16 +172,16 @@ def _parse_single(part: str, spec: str, defaults: dict[str, Any]) -> Augmenter:
     name, inside = match.groups()
     kind = find_augmenter(name).load()
     known = [field.name for field in fields(kind) if field.init]
-    given = _parse_settings(inside or "", spec)
-    for key in given:
+    settings = _parse_settings(inside or "", spec)
+    for key in settings:
         if key not in known:
             raise SettingError(f"augmenter {name!r} has no setting {key!r}; it has: {', '.join(known)}")
     for key, value in defaults.items():
         own_names = _RATIO_NAMES if key == "ratio" else (key,)
         own = next((own for own in own_names if own in known), None)
         if own is not None and value is not None:
-            given.setdefault(own, value)
-    return kind(**given)
+            settings.setdefault(own, value)
+    return kind(**settings)
 
 
 def _parse_settings(inside: str, spec: str) -> dict[str, Any]:

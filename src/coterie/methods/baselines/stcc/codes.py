@@ -50,8 +50,8 @@ def laplacian_eigenmaps(rows: Any, dimension: int, neighbours: int, seed: int) -
     near = near.maximum(near.T)
     scale = np.asarray(near.sum(axis=1)).ravel() ** -0.5
     # The largest of D^-1/2 W D^-1/2 are the smallest of L y = e D y, with y = D^-1/2 u.
-    alike = sparse.diags(scale) @ near @ sparse.diags(scale)
-    solutions = _largest(alike, min(dimension + 1, n), seed)[:, 1:]
+    similarity = sparse.diags(scale) @ near @ sparse.diags(scale)
+    solutions = _largest(similarity, min(dimension + 1, n), seed)[:, 1:]
     return scale[:, None] * solutions
 
 

@@ -42,7 +42,7 @@ class DynamicConvolution(nn.Module):
     def __init__(self, vectors: NDArray[np.float32], n_bits: int, generator: torch.Generator) -> None:
         super().__init__()
         missing = -vectors.shape[1] % 4
-        # The last row stands for "no word".
+        # The last row means "no word".
         table = torch.from_numpy(np.pad(vectors, ((0, 1), (0, missing))).astype(np.float32))
         width = table.shape[1]
         self.words = nn.Parameter(table)
@@ -63,12 +63,12 @@ class DynamicConvolution(nn.Module):
         inside = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
         words = self.words[torch.where(inside, ids, len(self.words) - 1)] * inside[:, :, None]
         wide = nn.functional.conv1d(words.transpose(1, 2), self.kernels_1, padding=KERNEL - 1, groups=width)
-        kept = (lengths + 1).div(2, rounding_mode="floor").clamp(min=TOP)
+        n_values = (lengths + 1).div(2, rounding_mode="floor").clamp(min=TOP)
         most = max(TOP, (ids.shape[1] + 1) // 2)
-        pooled = k_max(fold(wide, width), lengths + KERNEL - 1, kept, most)
-        first = torch.tanh(pooled + self.bias_1) * (torch.arange(most, device=ids.device) < kept[:, None])[:, None]
+        pooled = k_max(fold(wide, width), lengths + KERNEL - 1, n_values, most)
+        first = torch.tanh(pooled + self.bias_1) * (torch.arange(most, device=ids.device) < n_values[:, None])[:, None]
         wide = nn.functional.conv1d(first, self.kernels_2, padding=KERNEL - 1, groups=width // 2)
-        pooled = k_max(fold(wide, width // 2), kept + KERNEL - 1, torch.full_like(kept, TOP), TOP)
+        pooled = k_max(fold(wide, width // 2), n_values + KERNEL - 1, torch.full_like(n_values, TOP), TOP)
         second = torch.tanh(pooled + self.bias_2).flatten(1)
         return second * (lengths > 0)[:, None]
 
@@ -83,8 +83,8 @@ def fold(maps: Tensor, rows: int) -> Tensor:
     return (halves[:, 0] + halves[:, 1]).flatten(1, 2)
 
 
-def k_max(maps: Tensor, lengths: Tensor, kept: Tensor, most: int) -> Tensor:
-    """Return the ``kept[i]`` largest values per channel of text ``i`` in their order, padded with zeros to ``most``.
+def k_max(maps: Tensor, lengths: Tensor, n_values: Tensor, most: int) -> Tensor:
+    """Return the ``n_values[i]`` largest values per channel of text ``i`` in order, padded with zeros to ``most``.
 
     Only the first ``lengths[i]`` positions belong to the text; where these are fewer, there are more zeros.
     """
@@ -93,7 +93,7 @@ def k_max(maps: Tensor, lengths: Tensor, kept: Tensor, most: int) -> Tensor:
     hidden = maps.masked_fill(outside[:, None], -torch.inf)
     places = hidden.topk(min(most, width), dim=2).indices
     ranks = torch.arange(places.shape[2], device=maps.device)
-    dropped = ranks >= torch.minimum(kept, lengths)[:, None]
+    dropped = ranks >= torch.minimum(n_values, lengths)[:, None]
     # Dropped values get the position behind the last, which holds a zero.
     places = places.masked_fill(dropped[:, None], width).sort(dim=2).values
     places = nn.functional.pad(places, (0, most - places.shape[2]), value=width)
