@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import done, process_environment, read_rows
+from command_line import done, process_environment, read_rows, write_csv
 from conftest import topic_texts
 
 import coterie
 from coterie.errors import InputError, ModelFolderError
+from coterie.runs import prediction
 from coterie.runs.edits.kinds import Edit
 from coterie.runs.edits.log import EditLog
 
@@ -209,3 +210,13 @@ def test_a_data_frame_library_that_is_missing_is_named(fitted: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(InputError, match="this needs polars: pip install polars"):
         found.to_polars()
+
+
+def test_rows_are_numbered_over_the_pieces_of_a_file(
+    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction, "CHUNK_ROWS", 7)
+    path = write_csv(tmp_path / "new.csv", {"text": TEXTS})
+    run = coterie.Run.open(fitted)
+    found = run.predict(path)
+    assert found["row"] == list(range(1, 41)) and found["cluster"] == run.labels.tolist()

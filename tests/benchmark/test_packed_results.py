@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import coterie.benchmark.packing as packing
+from coterie.benchmark.packed_results import PACKED, PackedResults, partitions_sha256
 from coterie.benchmark.packing import pack_results
 from coterie.benchmark.partitions import write_partitions
 from coterie.benchmark.rows import PROTOCOL
@@ -214,3 +215,18 @@ def test_of_several_runs_of_a_cell_the_others_are_named(loose: Store) -> None:
     loose.write("a.tweet.s1.other", _record("a", "tweet", 1, date="2026-11-17"))
     printed = _call("show", "a", "tweet", 1, "--out", loose.folder).output
     assert "also there, with other settings: a.tweet.s1.other" in printed
+
+
+def test_the_digest_is_of_labels_whatever_their_type_and_order() -> None:
+    labels = np.arange(5)
+    digest = partitions_sha256({"final": labels, "head": labels + 1})
+    assert digest == partitions_sha256({"head": (labels + 1).astype(np.int8), "final": labels.astype(np.uint16)})
+    assert digest != partitions_sha256({"final": labels + 1, "head": labels})
+
+
+def test_the_assignments_of_one_data_set_are_in_memory_at_a_time(loose: Store, tmp_path: Path) -> None:
+    pack_results(loose.folder, tmp_path / "packed")
+    packed = PackedResults(tmp_path / "packed" / PACKED)
+    for name, dataset in (("a.tweet.s1", "tweet"), ("a.agnews.s0", "agnews"), ("b.tweet.s0", "tweet")):
+        assert packed.assignments(name)["final"].tolist() == loose.assignments(name)["final"].tolist()
+        assert list(packed._assignments) == [dataset]

@@ -157,3 +157,21 @@ def test_exact_ties_are_broken_alike_in_fit_and_predict(clusterer: str) -> None:
         agreement = (model.predict(texts, embeddings=points) == model.labels_).mean()
         expected = model.predict_agreement_ if clusterer in LINKAGES else 1.0
         assert agreement == pytest.approx(expected), points.tolist()
+
+
+def test_near_ties_of_given_vectors_are_resolved_by_their_own_distances() -> None:
+    """Only the last text is near a tie; the first one is far from it."""
+    places = np.array([[0.0, 0.0], [0.0, 0.1], [4.0, 0.0], [4.0, 0.1]])
+    model = FrozenEncoder(2).fit(["a", "b", "c", "d"], embeddings=places)
+    for k in range(2):
+        step = 1e-7 * (model.cluster_centers_[k] - model.cluster_centers_.mean(axis=0))
+        middle = model.cluster_centers_.astype(np.float64).mean(axis=0) + step
+        far = model.cluster_centers_[1 - k]
+        assert model.predict(["far", "near a tie"], embeddings=np.stack([far, middle])).tolist() == [1 - k, k]
+
+
+def test_texts_that_are_cut_are_counted(tiny_encoder: Path) -> None:
+    model = FrozenEncoder(2, encoder=str(tiny_encoder), max_length=5, device="cpu").fit(["late parcel", "password"])
+    texts = ["late parcel", "my parcel is still late today", "refund not paid again please"]
+    assert model.assign(texts).n_truncated == 2
+    assert model.assign(texts[:1]).n_truncated == 0

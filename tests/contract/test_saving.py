@@ -223,3 +223,9 @@ def test_a_method_that_is_not_registered_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(ModelFolderError, match="OwnMethod is not a registered method"):
         model.save_pretrained(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seed_that_nobody_gave_is_saved(tmp_path: Path) -> None:
+    model = TfIdf(2, random_state=None).fit(["late parcel", "parcel late", "lost password"])
+    model.save_pretrained(tmp_path / "model")
+    assert coterie.load(tmp_path / "model").seed_ == model.seed_ > 0

@@ -97,3 +97,10 @@ def test_a_cluster_that_is_a_language_says_so() -> None:
     assert "language" not in summaries[0].to_dict() and summaries[1].to_dict()["language"] == "german"
     names = name_clusters(summaries)
     assert names[0].startswith("Parcel") and names[1].startswith("German: ")
+
+
+def test_a_word_of_an_earlier_phrase_adds_nothing() -> None:
+    assert names_from_keywords([["reset password", "password"], ["late parcel", "late", "depot"]]) == [
+        "Reset password",
+        "Late parcel, depot",
+    ]

@@ -16,7 +16,7 @@ from coterie import selection
 from coterie.errors import InputError, SettingError
 from coterie.metrics.internal.modularity import lexical_pairs, modularity
 from coterie.metrics.internal.silhouette import cosine_silhouette
-from coterie.selection import ChosenK, choose_k
+from coterie.selection import ChosenK, choose_k, k_choice
 from coterie.selection.k_choice import WEIGHTS
 from coterie.selection.k_criteria import TreeCriteria
 from coterie.selection.k_grid import geometric_grid, parse_range, refine_grid, resolve_range
@@ -179,3 +179,14 @@ def test_stability_falls_where_there_is_nothing_to_find() -> None:
     assert criteria.compute(30)["stability"] < 0.7
     assert criteria.compute(4)["gap"] > criteria.compute(2)["gap"]
     assert len(np.unique(criteria.labels(4))) == 4
+
+
+def test_many_given_vectors_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(k_choice, "SAMPLE_SIZE", 20)
+    vectors = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    rows, n_texts = k_choice._sample_vectors(np.concatenate([vectors, vectors]), seed=0)
+    assert rows.shape == (20, 4) and n_texts == 50
+    assert len(np.unique(rows, axis=0)) == 20
+    again, _ = k_choice._sample_vectors(vectors, seed=0)
+    other, _ = k_choice._sample_vectors(vectors, seed=1)
+    assert np.array_equal(rows, again) and not np.array_equal(rows, other)

@@ -377,3 +377,11 @@ def test_lexical_tables_have_one_row_per_text() -> None:
     assert words.word_presence.shape[0] == words.tfidf.shape[0] == words.graph.shape[0] == 41
     part = words.subset(np.array([3, 1, 7, 40]))
     assert part is not None and part.word_presence.shape[0] == part.tfidf.shape[0] == part.graph.shape[0] == 4
+
+
+def test_the_lexical_graph_never_weighs_more_than_the_semantic_one() -> None:
+    """A partition that words support and vectors do not: its lexical modularity is many times the semantic one."""
+    labels = np.arange(30) % 3
+    vectors = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+    graphs = build_graphs(vectors, LexicalGraph.build(_texts(labels)), 3, labels=labels)
+    assert graphs.lexical_weight == 1.0

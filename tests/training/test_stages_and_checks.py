@@ -96,6 +96,11 @@ def test_snapshots_at_the_epochs_asked_for(tiny_encoder: Path) -> None:
         assert np.array_equal(snapshot.labels, run.trainer.watch.partition(snapshot.embeddings).labels)
 
 
+def test_the_end_of_a_converged_stage_is_a_snapshot(tiny_encoder: Path) -> None:
+    run = prepare(tiny_encoder, **STILL, max_epochs=10, check_every=1, patience=3, snapshot_every=2).go()
+    assert [snapshot.epoch for snapshot in run.trainer.history.snapshots] == [0, 2, 3]
+
+
 def test_no_snapshots_unless_asked_for(tiny_encoder: Path) -> None:
     assert prepare(tiny_encoder).go().trainer.history.snapshots == []
 

@@ -192,6 +192,7 @@ def test_parts_can_be_left_out(tiny_encoder: Path) -> None:
     ):
         model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False, **settings)
         assert set(model.labels_.tolist()) <= {0, 1, 2}
+        assert "no guard: the last round's partition is returned" in model.notes_
         if settings == {"start": "kmeans"}:
             assert model.start_ == "k-means"
         if settings == {"rounds": 1}:

@@ -121,3 +121,13 @@ def test_a_near_tie_is_decided_by_the_text_alone() -> None:
     together, _ = apply_to_new([SPLIT], ["x", "y", "z"], np.array([0, 0, 0]), wavering)
     assert alone.tolist() == [3]
     assert together.tolist() == [3, 3, 3]
+
+
+def test_a_cluster_whose_parts_are_all_new_is_gone() -> None:
+    labels = np.array([0, 0, 1])
+    parts = [Part(2, "Late", ["late"], [0], [0.0]), Part(3, "Lost", ["lost"], [1], [1.0])]
+    edits = [Edit("split", [0], parts=parts), Edit("rename", [0], name="Again")]
+    state = replay(edits, labels, ["Parcel", "Refund"], [["parcel"], ["refund"]])
+    assert state.labels.tolist() == [2, 3, 1] and state.names == {1: "Refund", 2: "Late", 3: "Lost"}
+    assert state.next_id == 4 and set(state.keywords) == {1, 2, 3}
+    assert state.notes == ["an edit (rename) could not be applied: cluster 0 is gone: it was split"]
