@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import coterie.benchmark.packing as packing
-from coterie.benchmark.packed_results import PACKED, PackedResults, partitions_sha256
+from coterie.benchmark.packed_results import PACKED, PackedResults, partitions_sha256, write_runs
 from coterie.benchmark.packing import pack_results
 from coterie.benchmark.partitions import write_partitions
 from coterie.benchmark.rows import PROTOCOL
@@ -230,3 +230,10 @@ def test_the_assignments_of_one_data_set_are_in_memory_at_a_time(loose: Store, t
     for name, dataset in (("a.tweet.s1", "tweet"), ("a.agnews.s0", "agnews"), ("b.tweet.s0", "tweet")):
         assert packed.assignments(name)["final"].tolist() == loose.assignments(name)["final"].tolist()
         assert list(packed._assignments) == [dataset]
+
+
+def test_the_order_in_which_runs_are_written_does_not_matter(tmp_path: Path) -> None:
+    records = {name: _record(name, "tweet", 0) for name in ("b", "a", "c")}
+    for file, names in (("first", "abc"), ("second", "cba")):
+        write_runs(tmp_path / file, {name: records[name] for name in names}, dict.fromkeys(names, ""))
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()

@@ -168,3 +168,20 @@ def test_a_language_model_is_not_asked_for_a_trial(tiny_encoder: Path, monkeypat
     assert worth_estimating(_sccl(tiny_encoder), CORPUS)
     slow = SCCL(3, encoder=str(tiny_encoder), device="cpu", augmentation="contextual")
     assert not worth_estimating(slow, CORPUS)
+
+
+def test_a_trial_is_not_ended_by_the_guard(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the few texts of a trial the guard may find nothing to learn; the fit would train all the same."""
+    guards: list[bool] = []
+    learn = Coterie._learn
+
+    def watched(self: Coterie, *given: Any) -> Any:
+        guards.append(self.guard)
+        return learn(self, *given)
+
+    monkeypatch.setattr(Coterie, "_learn", watched)
+    training = TrainingConfig(max_steps=2, batch_size=8)
+    model = Coterie(3, encoder=str(tiny_encoder), rounds=1, training=training, device="cpu")
+    found = estimate(model, as_corpus(TEXTS[:24]))
+    assert guards == [False] and model.guard
+    assert found is not None and found.parts["training"] > 0

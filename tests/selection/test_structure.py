@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coterie.selection.structure import structure_beyond_chance
+from coterie.selection.structure import mean_similarity, structure_beyond_chance
 
 Array = NDArray[np.float64]
 
@@ -79,3 +79,13 @@ def test_vectors_are_left_as_they_are() -> None:
     before = vectors.copy()
     structure_beyond_chance(vectors, 4)
     assert np.array_equal(vectors, before)
+
+
+def test_similarity_is_of_different_texts_alone() -> None:
+    """A text's cosine with itself does not count: three texts at right angles are not similar at all."""
+    unrelated = np.eye(3)
+    assert mean_similarity(np.eye(3) * 7, unrelated) == pytest.approx(0)
+    assert mean_similarity(np.ones((3, 3)), unrelated) == pytest.approx(1)
+    half = np.array([[1.0, 0.0], [0.5, np.sqrt(0.75)]])
+    assert mean_similarity(half, unrelated) == pytest.approx(0.5)
+    assert mean_similarity(half, half) == pytest.approx(0)
