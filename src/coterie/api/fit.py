@@ -58,7 +58,7 @@ def fit(
         The path of a file (CSV, TSV, JSONL or TXT, each also .gz, or Parquet), a data frame, a list or a column of
         texts, or a :class:`~coterie.text.corpus.Corpus`.
     n_clusters:
-        How many clusters to make; ``"auto"``: chosen without labels.
+        The number of clusters; ``"auto"``: selected without labels.
     method:
         The name of a method (``coterie methods`` lists them); by default ``"auto"``.
     output:
@@ -72,9 +72,9 @@ def fit(
     seed:
         The same seed gives the same clusters.
     sample:
-        Learn on this many distinct texts, sampled by the seed, and assign the others.
+        Fit on a sample of this many distinct texts, and assign the others. Default: fit on all.
     k_range:
-        Of ``n_clusters="auto"``, the lowest and the highest number to choose from.
+        For ``n_clusters="auto"``: the lowest and the highest number to try.
     encoder, device:
         A model's name or folder, and where it runs: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
     settings:
@@ -86,7 +86,7 @@ def fit(
     with_texts:
         Whether the texts are written into the run folder.
     report:
-        Whether to make ``report.html``, the run as a page.
+        Whether to write ``report.html``, which shows the run.
     overwrite:
         Whether an existing run folder may be replaced.
     progress:
@@ -210,7 +210,7 @@ def _build(
     from coterie.methods.build_method import build_method
 
     common = {"device": device, "training.progress": progress is not None}
-    # Wrong settings are refused before the number is chosen, which may take a minute.
+    # Wrong settings are refused before the number of clusters is selected, which may take a minute.
     return build_method(method, 2 if n_clusters == AUTO else int(n_clusters), seed, settings, common)
 
 

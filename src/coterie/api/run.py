@@ -36,7 +36,7 @@ class Run(SavedRun):
     training_verdict:
         Whether fine-tuning helped, judged without labels; ``None`` without training.
     model:
-        The fitted method, which knows nothing of edits and calibration.
+        The fitted method alone, without edits and calibration.
     about:
         The content of ``run.json``: method, settings, notes, versions, history.
     folder:

@@ -1,1 +1,1 @@
-"""The command line: one file a command, nothing heavy imported until a command runs."""
+"""The command line: one file per command, and nothing heavy is imported until a command runs."""

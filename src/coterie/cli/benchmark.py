@@ -13,12 +13,10 @@ from coterie.cli.options import Device
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-app = typer.Typer(
-    no_args_is_help=True, help="Compare methods under one protocol. Labels are used for the scores alone."
-)
+app = typer.Typer(no_args_is_help=True, help="Compare methods under one protocol. Labels are used only for the scores.")
 
 RESULTS = Path("benchmarks/results/benchmark")
-# As job_selection.py has them, which is not imported for --help.
+# The same as in job_selection.py, which is slow to import and not needed for --help.
 ALL_METHODS, SHORT_SETS, ALL_SEEDS = "all", "short", "0-4"
 Results = Annotated[Path, typer.Option("--out", "-o", help="Folder of results.")]
 Methods = Annotated[
@@ -45,16 +43,16 @@ def run(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Runs at once, also on one GPU.")] = 1,
     out: Results = RESULTS,
     time_budget: Annotated[
-        float | None, typer.Option("--time-budget", help="Seconds; no run is started that would not end within.")
+        float | None, typer.Option("--time-budget", help="Seconds; no run is started that would exceed it.")
     ] = None,
     device: Device = "auto",
     table: OfTable = None,
     figure: OfFigure = None,
 ) -> None:
-    """Run what is missing of methods x data sets x seeds; finished runs are kept.
+    """Run all missing combinations of methods, data sets and seeds; finished runs are kept.
 
-    Fitting happens in processes that are given the texts alone. If it is interrupted, the runs in progress are lost;
-    start it again to continue.
+    The processes that fit get the texts without labels. If the command is interrupted, the runs in progress are
+    lost; start it again to continue.
 
     **Examples**
 
@@ -105,7 +103,7 @@ def status(
     table: OfTable = None,
     figure: OfFigure = None,
 ) -> None:
-    """Print how many runs are there, and the commands for those that are missing."""
+    """Print how many runs are finished, and the commands for those that are missing."""
     from coterie.benchmark.job_selection import JobSelection, missing_jobs
     from coterie.benchmark.store import Store
 

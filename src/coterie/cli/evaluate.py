@@ -37,7 +37,7 @@ def evaluate(
 ) -> None:
     """Score assignments against known labels.
 
-    Labels are used here and nowhere else. Rows without a label are left out; rows in no cluster count as wrong.
+    Labels are used only for the scores. Rows without a label are left out; rows in no cluster count as wrong.
 
     **Examples**
 
@@ -52,9 +52,9 @@ def evaluate(
     if assignments.is_dir():
         assignments = assignments / "assignments.csv"
     if snapshots + pairs + attention > 1:
-        raise typer.BadParameter("one at a time", ctx=ctx, param_hint="--snapshots, --pairs, --attention")
+        raise typer.BadParameter("give only one of these", ctx=ctx, param_hint="--snapshots, --pairs, --attention")
     if labels is None and not (snapshots or pairs):
-        raise typer.BadParameter("a file with the true labels is needed", ctx=ctx, param_hint="--labels")
+        raise typer.BadParameter("give a file with the true labels", ctx=ctx, param_hint="--labels")
 
     from coterie.metrics.external.run_evaluation import attention_of_run, match_labels, pairs_of_run
 

@@ -12,15 +12,15 @@ from coterie.cli.options import Device
 
 def explore(
     run: Annotated[Path, typer.Argument(help="A run folder of coterie fit.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 for any free port.")] = 8640,
-    host: Annotated[str, typer.Option(help="Who can reach it; by default this machine alone.")] = "127.0.0.1",
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")] = 8640,
+    host: Annotated[str, typer.Option(help="The address to listen on; default: this machine only.")] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
     device: Device = "auto",
 ) -> None:
     """Explore a run in the browser: search, rename, merge, split, move, export. Needs the extra `app`.
 
-    Every change is kept in **RUN/edits.jsonl** and holds for `coterie predict` from then on; all can be undone. Nothing
-    leaves this machine.
+    Every change is stored in **RUN/edits.jsonl**, applied by `coterie predict`, and can be undone. Nothing leaves this
+    machine.
 
     **Examples**
 

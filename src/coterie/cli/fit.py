@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def fit(
     input: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or TXT (each also .gz), or Parquet.")],
     clusters: Annotated[
-        str | None, typer.Option("--clusters", "-k", help="How many clusters to make; auto: chosen without labels.")
+        str | None, typer.Option("--clusters", "-k", help="The number of clusters; auto: selected without labels.")
     ] = None,
     method: Annotated[str | None, typer.Option("--method", "-m", help="See: coterie methods. [default: auto]")] = None,
     text_column: TextColumn = None,
@@ -41,7 +41,7 @@ def fit(
         int | None, typer.Option("--seed", help="The same seed gives the same clusters. [default: 0]")
     ] = None,
     k_range: Annotated[
-        str | None, typer.Option("--k-range", help="Of -k auto, the numbers to choose from: 5-60.")
+        str | None, typer.Option("--k-range", help="For -k auto: the lowest and highest number to try, such as 5-60.")
     ] = None,
     sample: Sample = None,
     output: RunOutput = Path("coterie-run"),
@@ -58,7 +58,7 @@ def fit(
     snapshots: Annotated[int, typer.Option(help="Store embeddings and labels every N epochs; 0: never.")] = 0,
     min_confidence: MinConfidence = 0.0,
     no_text: NoText = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Make report.html, the run as a page.")] = True,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html, a page of the run.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
 ) -> None:
     """Cluster the texts of a file into a run folder.
@@ -86,8 +86,8 @@ def fit(
     The folder holds **assignments.csv** (row, cluster, confidence, status, text), **clusters.json** (size, keywords,
     representative texts), **model/** (for `coterie predict`, and a plain SentenceTransformer), **run.json**
     (settings, versions, timings, history) and **report.html** (all of it as a page, with a map). Ctrl-C ends training
-    early and keeps the model so far. With `-k auto`, **k.svg** shows why that many (it needs `coterie[plot]`); take the
-    number as a first guess.
+    early and keeps the model so far. With `-k auto`, **k.svg** plots the criteria behind the number of clusters (it
+    needs `coterie[plot]`); take the number as a first guess.
     """
     import coterie
     from coterie.cli.settings import Config, parse_settings, read_config
@@ -130,7 +130,7 @@ def asked_clusters(given: str | None, in_config: int | None) -> int | str:
 
     asked: Any = in_config if given is None else given
     if asked is None:
-        raise typer.BadParameter("how many clusters to make? (auto: chosen for you)", param_hint="--clusters / -k")
+        raise typer.BadParameter("give the number of clusters, such as 20, or auto", param_hint="--clusters / -k")
     if str(asked).strip().lower() == AUTO:
         return AUTO
     try:

@@ -63,7 +63,7 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done as it is done.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print every step to standard error.")] = False,
 ) -> None:
     if verbose:
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s", stream=sys.stderr)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def check_options(name_with: str | None, model: str | None, name_clusters: str | None, yes: bool) -> None:
     """Refuse options that need another one."""
     if name_with is not None and not model:
-        raise SettingError("--name-with needs --model NAME: which model to ask")
+        raise SettingError("--name-with needs --model NAME, the name of the model on that server")
     given = {"--model": model is not None, "--name-clusters": name_clusters is not None, "--yes": yes}
     for option, is_given in given.items():
         if name_with is None and is_given:

@@ -17,14 +17,14 @@ Keep = Annotated[
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-NoText = Annotated[bool, typer.Option("--no-text", help="Leave the texts themselves out of what is written.")]
+NoText = Annotated[bool, typer.Option("--no-text", help="Write no texts to the output.")]
 MinConfidence = Annotated[
     float,
     typer.Option(
         "--min-confidence",
         min=0.0,
         max=1.0,
-        help="Leave texts below it unassigned: cluster -1, status abstained, the best guess beside.",
+        help="Leave texts of lower confidence unassigned: cluster -1, the likeliest one in best_guess.",
     ),
 ]
 RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The run folder to write.")]
@@ -35,7 +35,7 @@ By = Annotated[
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same clusters.")]
 Sample = Annotated[
     int | None,
-    typer.Option("--sample", help="Learn on this many distinct texts, sampled by the seed, and assign the others."),
+    typer.Option("--sample", help="Fit on a sample of this many distinct texts, and assign the others."),
 ]
 
 

@@ -18,10 +18,10 @@ def plot(
     labels: Annotated[Path | None, typer.Option(help="A file with true labels.")] = None,
     label_column: Annotated[str, typer.Option(help="The labels' column.")] = "label",
     id_column: Annotated[
-        str | None, typer.Option(help="Match rows of the labels' file by this column (else one by one).")
+        str | None, typer.Option(help="Match the rows of the labels file by this column. [default: row by row]")
     ] = None,
     color: Annotated[str, typer.Option(help="Colours of a map: cluster or label.")] = "cluster",
-    sample: Annotated[int | None, typer.Option(min=1, help="Texts of a map at most.")] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="The largest number of texts on a map.")] = None,
     device: Device = "auto",
 ) -> None:
     """Plot a run: map, curves, sizes, confusion, stages, similarity, or k (the criteria behind the number of clusters).
@@ -46,9 +46,9 @@ def plot(
     from coterie.runs.saved_run import SavedRun
 
     *folders, subject = what
-    # Refused before anything is loaded.
+    # Checked before anything is loaded.
     if subject not in SUBJECTS or not folders:
-        raise SettingError(f"say which run and which plot: coterie plot RUN {'|'.join(SUBJECTS)} -o FILE.png")
+        raise SettingError(f"give a run folder, then a plot: coterie plot RUN {'|'.join(SUBJECTS)} -o FILE.png")
     if output.suffix not in ENDINGS:
         raise SettingError(f"--output {output}: the ending must be one of {', '.join(ENDINGS)}")
     runs = []

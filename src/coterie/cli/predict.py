@@ -27,13 +27,13 @@ def predict(
     min_confidence: MinConfidence = 0.0,
     no_text: NoText = False,
     device: Device = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Assign new texts to the clusters of a run.
 
-    The file is read and written piece by piece: memory does not grow with it. A text gets the same cluster alone,
-    in a batch, and in any order; empty texts get cluster -1. What was renamed, merged, split or moved in
-    `coterie explore` is so here too: **cluster_name** is what the cluster is called now (empty where there is none).
+    The file is read and written in chunks: memory does not grow with it. A text gets the same cluster alone, in a
+    batch, and in any order; empty texts get cluster -1. Changes made in `coterie explore` are applied.
+    **cluster_name** is the present name of the cluster; it is empty for a text in no cluster.
 
     **Examples**
 
@@ -93,7 +93,7 @@ def _print_counts(counts: PredictionCounts, predictor: Predictor, output: Path, 
 
 @contextmanager
 def _without_import(module: str) -> Iterator[None]:
-    """What is imported meanwhile goes without ``module``, which it would import if it could.
+    """Hide ``module`` from what is imported inside the block.
 
     scikit-learn does that with pandas: 65 MB and half a second at the start, for data frames that do not occur here.
     """

@@ -25,10 +25,10 @@ def report(
     labels: Annotated[Path | None, typer.Option(help="A file with true labels, to compare with.")] = None,
     label_column: Annotated[str, typer.Option(help="The labels' column.")] = "label",
     id_column: Annotated[
-        str | None, typer.Option(help="Match rows of the labels' file by this column (else one by one).")
+        str | None, typer.Option(help="Match the rows of the labels file by this column. [default: row by row]")
     ] = None,
     map_: Annotated[MapKind, typer.Option("--map", help="How the map is made; umap is an extra.")] = MapKind.TSNE,
-    points: Annotated[int, typer.Option(min=100, help="Texts on the map at most.")] = 20_000,
+    points: Annotated[int, typer.Option(min=100, help="The largest number of texts on the map.")] = 20_000,
     by: By = None,
     name_with: Annotated[
         str | None,
@@ -42,7 +42,7 @@ def report(
     name_clusters: Annotated[
         str | None, typer.Option(metavar="IDS", help="Clusters to name: 0,3,7-9. [default: all]")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Send it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Send the texts without asking for consent.")] = False,
     no_text: NoText = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="[default: RUN/report.html]")] = None,
     device: Device = "auto",
@@ -61,7 +61,7 @@ def report(
 
     `coterie report run --name-with http://localhost:11434/v1 --model llama3.2 --name-clusters 0,3,7-9`
 
-    With **--labels** every card says what most of its texts are labelled, and the map can be coloured by label.
+    With **--labels** every card shows the most frequent label of its texts, and the map can be coloured by label.
 
     The report shows the run with the edits made in `coterie explore` (**edits.jsonl**). **clusters.json** and
     **assignments.csv** stay as the fit wrote them.

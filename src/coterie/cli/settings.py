@@ -10,7 +10,7 @@ from typing import Any
 from coterie.errors import SettingError
 
 CONFIG_KEYS = ("method", "n_clusters", "seed", "sample", "settings")
-# What an experiment file says about its paper; it is not read here. A run's run.json may hold anything else.
+# Keys of an experiment file that describe its paper and are ignored. Other keys of a run.json are ignored too.
 _REMARKS = {"paper", "dataset", "part", "published", "ablations", "remarks"}
 
 

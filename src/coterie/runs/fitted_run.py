@@ -118,7 +118,7 @@ class FittedRun:
 
     @cached_property
     def model(self) -> ClusteringMethod:
-        """The fitted method, which knows nothing of edits and calibration."""
+        """The fitted method alone, without edits and calibration."""
         from coterie.methods.persistence import load
 
         return load(self.model_folder, device=self.device)
@@ -167,9 +167,9 @@ class FittedRun:
 
     @cached_property
     def training_verdict(self) -> TrainingVerdict | None:
-        """Whether fine-tuning helped, as the fit judged it; ``None`` without training.
+        """Whether fine-tuning helped, as stored by the fit; ``None`` without training.
 
-        A run of an earlier version, which stored no verdict, is judged when it is asked for.
+        For a run of an earlier version, which stored no verdict, it is computed on first use.
         """
         from coterie.runs.verdict import judge_saved_run
         from coterie.selection.training_verdict import TrainingVerdict
@@ -208,7 +208,7 @@ class FittedRun:
         """What a user should know about the fit, the verdict on its training among it, in sentences."""
         notes = list(self.about["notes"])
         verdict = None if self.about.get("training_verdict") is None else self.training_verdict
-        # The default method's notes say it already, with what it made of it.
+        # The notes of the default method contain its verdict already.
         if verdict is not None and not any(verdict.sentence[1:-1] in note for note in notes):
             notes.append(verdict.sentence.removesuffix("."))
         return [*notes, *self.column_notes]

@@ -24,7 +24,7 @@ class KnownNames:
     answers:
         Every name that was given, by the digest of model and question: it is not paid for twice.
     unreadable:
-        Whether there is a file that is none of ours.
+        Whether ``names.json`` exists but was not written by Coterie.
     """
 
     clusters: dict[int, str] = field(default_factory=dict)

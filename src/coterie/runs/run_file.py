@@ -16,7 +16,8 @@ RUN_FILE = "run.json"
 def read_about(folder: Path) -> dict[str, Any]:
     """Return the content of a run folder's ``run.json``."""
     if not (folder / RUN_FILE).is_file():
-        raise InputError(f"{folder} is not a run of Coterie: it has no {RUN_FILE}")
+        what = f"it has no {RUN_FILE}" if folder.is_dir() else "there is no such folder"
+        raise InputError(f"{folder} is not a run of Coterie: {what}")
     return dict(json.loads((folder / RUN_FILE).read_text(encoding="utf-8")))
 
 

@@ -61,7 +61,7 @@ class SavedRun(FittedRun):
             vars(self).pop(name, None)
 
     def move_to(self, folder: Path) -> None:
-        """Go on from ``folder``, where the run folder has been moved."""
+        """Set the folder of the run, after the run folder has been moved there."""
         self.folder = folder
         self.__dict__.pop("assignments_file", None)
         self.refresh()
@@ -82,10 +82,10 @@ class SavedRun(FittedRun):
 
     @cached_property
     def state_for_new_texts(self) -> EditedClusters:
-        """The same without the clusters of the rows: millions of rows need not be read to assign one text."""
+        """The clusters as they are now, without those of the rows: to assign one text, no row needs to be read."""
         if "state" in vars(self):
             return self.state
-        # Edits that name a row have to know that there is such a row.
+        # An edit of a row is valid only if the run has that row.
         return self._apply(self.edits, np.zeros(int(self.about["rows"]), dtype=np.int64))
 
     @property

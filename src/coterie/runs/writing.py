@@ -36,7 +36,7 @@ AnyRun = TypeVar("AnyRun", bound=SavedRun)
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What a run folder says about a fit, beside what the method and the texts say.
+    """The facts about a fit that ``run.json`` stores beside those of the method and the texts.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ def fit_run(
     """Fit ``model`` and write its run folder; return the run, opened as ``kind``.
 
     ``present`` adds to the unfinished folder what people look at, given the counts by columns, and returns the cards of
-    the clusters where it made some. Where it fails, the run is kept without before the error goes on: a training of
-    hours is worth more than a page.
+    the clusters where it made some. If it fails, the run is kept without them and the error is raised: training may
+    have taken hours.
     """
     failure: BaseException | None = None
     # The folder is opened first: a place that cannot be written to should not cost a training run.
@@ -200,7 +200,7 @@ def _about(
 
 
 def _plain_cards(run: SavedRun, counted: Sequence[Breakdown]) -> list[ClusterCard]:
-    """Return cards of the clusters without what only vectors say; a report makes fuller ones."""
+    """Return cards of the clusters without the measures that need vectors, which a report adds."""
     from coterie.describe.breakdown import with_breakdowns
     from coterie.describe.cards import build_cards
 

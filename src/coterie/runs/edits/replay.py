@@ -58,9 +58,9 @@ class EditedClusters:
             if edit.to != NOISE:
                 self._check_cluster(edit.to)
             if not [cluster for cluster in edit.clusters if cluster != edit.to]:
-                raise InputError("to merge takes two clusters at least")
+                raise InputError("a merge needs at least two clusters")
         if edit.kind == "split" and (len(edit.clusters) != 1 or len(edit.parts) < 2):
-            raise InputError("to split takes one cluster and two parts at least")
+            raise InputError("a split needs one cluster and at least two parts")
         if edit.kind == "move":
             if not edit.rows:
                 raise InputError("there are no texts to move")
