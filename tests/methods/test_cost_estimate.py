@@ -131,10 +131,10 @@ def test_who_is_quick_needs_none(tiny_encoder: Path) -> None:
 
 def test_worth_it(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     n = len(CORPUS.distinct)
-    monkeypatch.setattr(estimating, "TRAINED_ON_CPU", n)
+    monkeypatch.setattr(estimating, "FEWEST_TO_TRAIN_ON_CPU", n)
     assert worth_estimating(_sccl(tiny_encoder), CORPUS)
     assert not worth_estimating(_sccl(tiny_encoder), CORPUS, sample=n - 1)
-    monkeypatch.setattr(estimating, "EMBEDDED_ON_CPU", n)
+    monkeypatch.setattr(estimating, "FEWEST_TO_EMBED_ON_CPU", n)
     assert worth_estimating(FrozenEncoder(3, encoder=str(tiny_encoder), device="cpu"), CORPUS)
 
 
@@ -164,7 +164,7 @@ def test_a_trial_that_fails_is_no_estimate(tiny_encoder: Path, monkeypatch: pyte
 
 
 def test_a_language_model_is_not_asked_for_a_trial(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimating, "TRAINED_ON_CPU", 10)
+    monkeypatch.setattr(estimating, "FEWEST_TO_TRAIN_ON_CPU", 10)
     assert worth_estimating(_sccl(tiny_encoder), CORPUS)
     slow = SCCL(3, encoder=str(tiny_encoder), device="cpu", augmentation="contextual")
     assert not worth_estimating(slow, CORPUS)

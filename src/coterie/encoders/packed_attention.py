@@ -11,7 +11,7 @@ from torch.nn import functional
 from coterie.encoders.packing import PackedBatch, pad, unpad
 
 # Most tokens of the longest text for which matrix products are faster than torch's attention on a CPU.
-SHORT = 64
+LONGEST_FOR_PRODUCTS = 64
 
 
 def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | None) -> Tensor:
@@ -47,7 +47,7 @@ def attend(mixed: Tensor, packed: PackedBatch, dropout: float, bias: Tensor | No
     if not packed.uniform:
         lengths = packed.offsets.diff().unsqueeze(1)
         mask = (torch.arange(packed.longest, device=mixed.device) < lengths)[:, None, None, :]
-    if packed.longest <= SHORT and not dropout:
+    if packed.longest <= LONGEST_FOR_PRODUCTS and not dropout:
         attended = _attend_by_products(query, key, value, mask)
     else:
         attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)

@@ -27,9 +27,9 @@ TRIAL_BATCH = {"cpu": 128}
 # Epochs of each stage in a trial; the last is measured, the others warm up.
 TRIAL_EPOCHS = {"cpu": 2, "cuda": 4}
 # Texts that are embedded to measure the speed of embedding.
-EMBEDDED = {"cpu": 512, "cuda": 20_000}
+EMBEDDING_TEXTS = {"cpu": 512, "cuda": 20_000}
 # Rows that are clustered to measure the speed of k-means.
-CLUSTERED = {"cpu": 2_000, "cuda": 100_000}
+CLUSTERING_ROWS = {"cpu": 2_000, "cuda": 100_000}
 # The parameter with the steps of a part after the training; its length does not depend on the corpus.
 LATER_STEPS = "topic_steps"
 # Steps of that part in a trial.
@@ -37,11 +37,11 @@ TRIAL_LATER_STEPS = 20
 # The parameter that lets a method skip the training; a trial switches it off, since it has few texts.
 GUARD = "guard"
 # Fewest distinct texts for which a trial is worth its time, for a method that trains on a CPU.
-TRAINED_ON_CPU = 2_000
+FEWEST_TO_TRAIN_ON_CPU = 2_000
 # Fewest distinct texts for a trial of a method that only embeds on a CPU.
-EMBEDDED_ON_CPU = 10_000
+FEWEST_TO_EMBED_ON_CPU = 10_000
 # Fewest distinct texts for a trial on a GPU, which trains on fewer texts in less than a minute.
-ON_GPU = 50_000
+FEWEST_ON_GPU = 50_000
 # Seconds per row for reading, describing, writing and the report, measured on a million rows
 # (benchmarks/results/speed/whole_job_auto.json).
 SECONDS_PER_ROW = 50e-6
@@ -81,11 +81,11 @@ def worth_estimating(method: ClusteringMethod, corpus: Corpus, sample: int | Non
         return False  # a trial would call a language model, where most of the time is spent
     n_all = len(corpus.distinct)
     if _device(method) != "cpu":
-        return n_all >= ON_GPU
+        return n_all >= FEWEST_ON_GPU
     if not isinstance(method, TrainedMethod):
-        return n_all >= EMBEDDED_ON_CPU
+        return n_all >= FEWEST_TO_EMBED_ON_CPU
     sample = method.usual_sample if sample is None else sample
-    return n_all >= TRAINED_ON_CPU if sample is None else min(sample, n_all) >= TRAINED_ON_CPU
+    return n_all >= FEWEST_TO_TRAIN_ON_CPU if sample is None else min(sample, n_all) >= FEWEST_TO_TRAIN_ON_CPU
 
 
 def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None) -> Estimate | None:
@@ -108,7 +108,7 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
     except RuntimeError as error:  # for example too little memory, which the fit itself may report
         logger.info("no estimate: %s", error)
         return None
-    tokenizing, embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDED.get(device, 512))))
+    tokenizing, embedding = trial.embedding_seconds(_evenly(texts, min(n, EMBEDDING_TEXTS.get(device, 512))))
     clustering = trial.clustering_seconds()
     parts = {
         "tokenizing": n * tokenizing,
@@ -117,7 +117,7 @@ def estimate(method: ClusteringMethod, corpus: Corpus, sample: int | None = None
         "reading_and_writing": len(corpus) * SECONDS_PER_ROW,
     }
     if n < n_all:
-        others = _evenly(texts, min(n_all - n, EMBEDDED.get(device, 512)))
+        others = _evenly(texts, min(n_all - n, EMBEDDING_TEXTS.get(device, 512)))
         parts["assigning_others"] = (n_all - n) * trial.assigning_seconds(others)
     if isinstance(method, TrainedMethod):
         # Embedding and clustering happen before and after the training.
@@ -189,7 +189,7 @@ class _Trial:
         """Return the seconds of k-means on all texts of the fit."""
         import torch
 
-        rows = max(min(self._n_texts, CLUSTERED.get(self._device, 2_000)), self._method.n_clusters)
+        rows = max(min(self._n_texts, CLUSTERING_ROWS.get(self._device, 2_000)), self._method.n_clusters)
         generator = np.random.default_rng(0)
         # With noise: repeated rows would be too easy to cluster.
         sampled = self._vectors[generator.integers(len(self._vectors), size=rows)]

@@ -12,7 +12,7 @@ from reference.dec_oracle import forward, mean_squares
 from coterie import AutoEncoder
 from coterie.losses.reconstruction import reconstruction_error
 from coterie.methods.baselines.deep import scale_rows
-from coterie.methods.baselines.stacked import CORRUPTED, StackedAutoEncoder, corrupt_states, pretrain
+from coterie.methods.baselines.stacked import CORRUPTION_RATE, StackedAutoEncoder, corrupt_states, pretrain
 from coterie.training.history import History
 from coterie.training.vectors import VectorTrainer
 
@@ -49,7 +49,7 @@ def test_corruption() -> None:
     generator = torch.Generator().manual_seed(0)
     states = torch.ones(400, 100)
     found = corrupt_states(states, generator)
-    assert float((found == 0).float().mean()) == pytest.approx(CORRUPTED, abs=0.01)
+    assert float((found == 0).float().mean()) == pytest.approx(CORRUPTION_RATE, abs=0.01)
     assert float(found.mean()) == pytest.approx(1, abs=0.02)
     assert not torch.equal(found, corrupt_states(states, generator))
 

@@ -17,7 +17,7 @@ from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
 
 # Share of the inputs that denoising sets to zero (Xie et al., section 4.2).
-CORRUPTED = 0.2
+CORRUPTION_RATE = 0.2
 # Learning rate of Adam, as in the public re-implementations; plain SGD needs a hundred times as many steps.
 PRETRAINING_RATE = 1e-3
 
@@ -122,5 +122,5 @@ def pretrain(
 
 def corrupt_states(states: Tensor, generator: torch.Generator) -> Tensor:
     """Return ``states`` with dropout from ``generator``."""
-    keep_mask = torch.rand(states.shape, generator=generator, device=states.device) >= CORRUPTED
-    return states * keep_mask / (1 - CORRUPTED)
+    keep_mask = torch.rand(states.shape, generator=generator, device=states.device) >= CORRUPTION_RATE
+    return states * keep_mask / (1 - CORRUPTION_RATE)

@@ -85,10 +85,10 @@ def test_it_ends_when_sizes_converge_or_rounds_are_used_up(monkeypatch: pytest.M
     features = np.random.default_rng(0).normal(size=(90, 3))
     labels = np.random.default_rng(1).integers(0, 3, 90)
     monkeypatch.setattr(module, "TREES", 5)
-    monkeypatch.setattr(module, "CONVERGED", -1)
+    monkeypatch.setattr(module, "CONVERGENCE_TOLERANCE", -1)
     found = iterative_classification(features, labels, 3, _ones(90), seed=0, max_rounds=4)
     assert (found.rounds, found.converged) == (4, False)
-    monkeypatch.setattr(module, "CONVERGED", 2)
+    monkeypatch.setattr(module, "CONVERGENCE_TOLERANCE", 2)
     found = iterative_classification(features, labels, 3, _ones(90), seed=0, max_rounds=4)
     assert (found.rounds, found.converged) == (1, True)
     # One cluster alone teaches nothing.
@@ -104,7 +104,7 @@ def test_the_cap_is_drawn_between_the_bounds(monkeypatch: pytest.MonkeyPatch) ->
         return np.arange(len(labels)) % 2 == 0
 
     monkeypatch.setattr(module, "training_part", recorded)
-    monkeypatch.setattr(module, "CONVERGED", -1)
+    monkeypatch.setattr(module, "CONVERGENCE_TOLERANCE", -1)
     features, labels = _blobs([50, 50])
     iterative_classification(features, labels, 2, np.full(100, 2), seed=0, max_rounds=30)
     shares = np.array(caps) / 100  # two hundred rows in two clusters

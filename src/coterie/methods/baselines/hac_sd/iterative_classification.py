@@ -21,7 +21,7 @@ TREES = 100
 MAX_ROUNDS = 50
 # Sizes have converged when their changes in a round add up to at most this share of the rows. Where clusters overlap
 # (twentynews_subject), resampling the training part keeps moving 3 to 5 % of the rows.
-CONVERGED = 0.05
+CONVERGENCE_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def iterative_classification(
         labels = labels.copy()
         labels[~is_training] = classifier.predict(features[~is_training])
         before, sizes = sizes, np.bincount(labels, counts, minlength=n_clusters)
-        if np.abs(sizes - before).sum() <= CONVERGED * counts.sum():
+        if np.abs(sizes - before).sum() <= CONVERGENCE_TOLERANCE * counts.sum():
             return Reclassified(labels, done, converged=True)
     return Reclassified(labels, max_rounds, converged=False)
 
