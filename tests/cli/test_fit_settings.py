@@ -217,3 +217,8 @@ def test_an_encoder_that_is_not_there_is_refused(texts_csv: Path, tmp_path_facto
 def refused_encoder(texts_csv: Path, encoder: object) -> str:
     options = ("-m", "frozen", "--encoder", encoder)
     return refusal_line(coterie("fit", texts_csv, "-k", 3, "-o", texts_csv.with_name("run"), *options))
+
+
+def test_none_and_numbers_are_read_as_a_user_means_them() -> None:
+    parsed = parse_settings(["a=None", "b=none", "c=5e-6", "d=null", "e=words", "f=true"])
+    assert parsed == {"a": None, "b": None, "c": 5e-6, "d": None, "e": "words", "f": True}

@@ -269,3 +269,11 @@ def test_assigning_needs_neither_pandas_nor_transformers(runs: dict[str, Path], 
     done_there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done_there.stdout.strip() == ""
     assert all(len(read_rows(tmp_path / f"{method}.csv")) == len(TEXTS) for method in METHODS)
+
+
+def test_texts_that_are_cut_are_counted(tiny_encoder: Path, tmp_path: Path) -> None:
+    texts = write_csv(tmp_path / "texts.csv", {"text": ["late parcel", "password", "my parcel is still late today"]})
+    options = ("--set", "max_length=5", "--encoder", tiny_encoder, "--device", "cpu")
+    done("fit", texts, "-k", 2, "-m", "frozen", *options, "-o", tmp_path / "run")
+    printed = done("predict", tmp_path / "run", texts, "-o", tmp_path / "out.csv", "--device", "cpu").words
+    assert "Note: distinct texts cut at the model's length limit: 1." in printed

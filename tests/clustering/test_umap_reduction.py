@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -64,3 +65,10 @@ def test_sparse_rows() -> None:
     vectors[4] = 0
     assert np.isfinite(umap_reduced(sparse.csr_matrix(vectors), 2, 0)).all()
     assert umap_reduced(sparse.csr_matrix(vectors[:2]), 2, 0).shape == (2, 12)
+
+
+def test_two_rows_are_returned_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "umap", ModuleType("umap"))  # not called
+    rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for features in (rows, sparse.csr_matrix(rows)):
+        np.testing.assert_array_equal(umap_reduced(features, 5, 0), rows)

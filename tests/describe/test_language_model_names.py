@@ -375,3 +375,17 @@ def test_a_file_that_is_none_of_ours(content: str, tmp_path: Path) -> None:
     found = KnownNames.read(tmp_path)
     assert found.unreadable
     assert found.clusters == found.answers == {}
+
+
+def test_a_server_may_give_a_date_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    clock = SimpleNamespace(sleep=waits.append, monotonic=time.monotonic)
+    monkeypatch.setattr("coterie.describe.chat_endpoint.time", clock)
+    with ChatServer([fails(429, Retry_After="Wed, 18 Nov 2026 07:28:00 GMT"), says("x")]) as server:
+        assert Endpoint(server.url, "tiny", waits=(0.3,)).ask(HELLO) == "x"
+    assert waits == [0.3]
+
+
+def test_a_model_must_be_named() -> None:
+    with pytest.raises(SettingError, match="--model must name the model"):
+        Endpoint("http://localhost:1/v1", " ")

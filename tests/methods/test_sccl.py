@@ -310,3 +310,13 @@ def test_a_run_that_diverges_says_so(tiny_encoder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(coterie.methods.sccl, "nt_xent", lambda first, *_: first.sum() * float("nan"))
     with pytest.raises(SettingError, match=r"diverged.*learning_rate"):
         _method(tiny_encoder).fit(TEXTS[:20])
+
+
+def test_augmentations_that_change_little_are_noted() -> None:
+    model = SCCL(2)
+    model.notes_ = ()
+    model._note_unchanged(SimpleNamespace(unchanged={"augmented_1": 1.0, "augmented_2": 0.6, "other": 0.5}))  # type: ignore[arg-type]
+    assert model.notes_ == (
+        "the augmentation changed no text at all: view augmented_1 differs by dropout alone",
+        "the augmentation left 60% of the texts unchanged (view augmented_2), since they are short",
+    )

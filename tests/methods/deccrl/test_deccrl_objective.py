@@ -595,3 +595,10 @@ def test_the_settings_arrive_in_the_loss() -> None:
         ("latent", "lambda_l", 3.0),
     ]:
         assert abs(total(variant, **{name: value}) - total(variant)) > 1e-3, name
+
+
+def test_a_batch_of_one_text_has_nothing_to_contrast() -> None:
+    one = torch.ones(1, 4, requires_grad=True)
+    loss = printed_contrast(one, 2 * one, 0.5, torch.ones(1))
+    loss.backward()
+    assert loss.item() == 0 and one.grad is not None and not one.grad.any()
