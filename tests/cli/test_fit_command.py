@@ -178,7 +178,7 @@ def test_the_model_loads_and_predicts_the_same(any_run: Path) -> None:
     """Or, where clusters are not those of the nearest centre, as differently as the run's note says."""
     clusters = np.array([int(cluster) for cluster in column(any_run / "assignments.csv", "cluster")])
     notes = " ".join(json.loads((any_run / "run.json").read_text(encoding="utf-8"))["notes"])
-    difference = re.search(r"differs from labels_ on ([\d.]+)% of the rows", notes)
+    difference = re.search(r"differs on ([\d.]+)% of the rows", notes)
     for model in (load(any_run / "model"), SavedRun.open(any_run).model):
         inside = clusters >= 0
         apart = model.predict(TEXTS)[inside] != clusters[inside]
