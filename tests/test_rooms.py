@@ -1,4 +1,4 @@
-"""The house: which room may import which, and what stays unloaded until it is needed."""
+"""The rooms of the package: which may import which, and what is imported only when it is needed."""
 
 from __future__ import annotations
 

@@ -16,8 +16,10 @@ from coterie.benchmark.tables import table_jobs
 from coterie.errors import SettingError
 from coterie.methods.registry import find_method
 
-# All rows of the main tables, and the eight short-text sets.
-ALL_METHODS, SHORT_SETS = "all", "short"
+# All rows of the main tables.
+ALL_METHODS = "all"
+# The eight short-text sets.
+SHORT_SETS = "short"
 ALL_SEEDS = "0-4"
 
 

@@ -26,7 +26,11 @@ from coterie.benchmark.partitions import shortest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PACKED, RUNS_FILE, ASSIGNMENTS_FOLDER, TRACES_FILE = "packed", "runs.parquet", "assignments", "traces.parquet"
+# The sub-folder of packed results, and the files in it.
+PACKED = "packed"
+RUNS_FILE = "runs.parquet"
+ASSIGNMENTS_FOLDER = "assignments"
+TRACES_FILE = "traces.parquet"
 ENDING = ".parquet"
 # The strongest level: files are packed seldom and read often, and reading does not depend on it.
 ZSTD_LEVEL = 22

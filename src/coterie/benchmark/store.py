@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 # Parameters that may differ between runs of the same settings.
 OF_THE_RUN = ("device", "random_state", "n_clusters")
 # Sub-folders of a folder of results.
-RUNS, ASSIGNMENTS, EPOCHS, TRACES = "runs", "assignments", "epochs", "traces"
+RUNS = "runs"
+ASSIGNMENTS = "assignments"
+EPOCHS = "epochs"
+TRACES = "traces"
 TRACE_ENDING = ".json.xz"
 
 

@@ -17,7 +17,8 @@ from coterie.benchmark.specs import AT, FINAL, FROZEN, HELD_OUT, ORACLE, TableSp
 from coterie.benchmark.store import Job, Store
 
 # The table of all runs in a folder, which needs no definition.
-FOUND, FOUND_TITLE = "found", "All runs of the folder"
+FOUND = "found"
+FOUND_TITLE = "All runs of the folder"
 ANSWER_TITLES = {
     HELD_OUT: "texts held out",
     "head": "its head",

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 # Topics in the record are a few of the largest clusters: a record is read by people, too.
 MOST_CLUSTERS = 20
-# Topics per cluster, and words per topic.
-MOST_TOPICS, MOST_WORDS = 5, 4
+# Topics per cluster that a run records: the default number of topics of DECCRL.
+MOST_TOPICS = 5
+# Words per topic: as many as Table 4 of the DECCRL paper prints.
+MOST_WORDS = 4
 
 
 def main() -> None:

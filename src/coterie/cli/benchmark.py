@@ -17,7 +17,9 @@ app = typer.Typer(no_args_is_help=True, help="Compare methods under one protocol
 
 RESULTS = Path("benchmarks/results/benchmark")
 # The same as in job_selection.py, which is slow to import and not needed for --help.
-ALL_METHODS, SHORT_SETS, ALL_SEEDS = "all", "short", "0-4"
+ALL_METHODS = "all"
+SHORT_SETS = "short"
+ALL_SEEDS = "0-4"
 Results = Annotated[Path, typer.Option("--out", "-o", help="Folder of results.")]
 Methods = Annotated[
     str,

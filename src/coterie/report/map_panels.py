@@ -13,7 +13,7 @@ from coterie.report.projection import ProjectionKind, project_together
 Vectors = NDArray[np.float32]
 Labels = NDArray[np.int64]
 
-# Snapshots side by side; of more, some are left out at even distances.
+# Most snapshots side by side. If there are more, they are thinned out evenly.
 MAX_PANELS = 6
 
 

@@ -43,7 +43,7 @@ class ReportModel:
     kind:
         How maps are made: see :func:`~coterie.report.projection.project`.
     points:
-        The largest number of texts on the map; of more, a sample is shown.
+        The largest number of texts on the map. If there are more, a sample is shown.
 
     Attributes
     ----------

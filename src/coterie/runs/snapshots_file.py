@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
     from coterie.text.corpus import Corpus
 
-SNAPSHOTS, ROWS_FILE = "snapshots", "rows.safetensors"
+SNAPSHOTS = "snapshots"
+ROWS_FILE = "rows.safetensors"
 
 
 def write_snapshots(folder: Path, model: ClusteringMethod, corpus: Corpus) -> None:

@@ -28,7 +28,10 @@ from coterie.training.config import TrainingConfig
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective, Stage
 
 SIZES = ("adaptive", "equal")
-CONTRAST, KMEANS, TRANSPORT = "contrast", "kmeans", "transport"
+# Names of the stages.
+CONTRAST = "contrast"
+KMEANS = "kmeans"
+TRANSPORT = "transport"
 
 
 class ClusterHead(nn.Sequential):

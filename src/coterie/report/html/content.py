@@ -75,7 +75,7 @@ def build_report(
     kind:
         How the map is made: see :func:`~coterie.report.projection.project`.
     points:
-        The largest number of texts on the map; of more, a sample is shown.
+        The largest number of texts on the map. If there are more, a sample is shown.
     with_texts:
         ``False`` leaves all texts out of the report; keywords and names, which are made of their words, stay.
     by:

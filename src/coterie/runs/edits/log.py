@@ -15,7 +15,8 @@ from coterie.errors import InputError
 from coterie.runs.edits.kinds import Edit
 
 EDITS_FILE = "edits.jsonl"
-UNDO, REDO = "undo", "redo"
+UNDO = "undo"
+REDO = "redo"
 
 
 class EditConflictError(InputError):
