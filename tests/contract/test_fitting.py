@@ -203,7 +203,7 @@ def test_linkage_says_how_often_predict_differs(case: Case, fitted: ClusteringMe
         return
     same = fitted.predict(ROWS)[~IS_EMPTY] == fitted.labels_[~IS_EMPTY]
     assert fitted.predict_agreement_ == pytest.approx(same.mean())
-    outcome = "agrees with labels_ on all" if same.all() else f"differs from labels_ on {1 - same.mean():.1%}"
+    outcome = "agrees on every row" if same.all() else f"differs on {1 - same.mean():.1%} of the rows"
     assert any("nearest" in note and outcome in note for note in fitted.notes_)
 
 
