@@ -7,6 +7,8 @@ import pytest
 from call_count import calls_of
 
 from coterie.describe.keywords import cluster_keywords, same_word
+from coterie.describe.phrases import find_phrases
+from coterie.describe.word_stream import read_words
 
 NOISE = ["invoice", "garden", "winter", "coffee", "ticket", "museum", "bridge", "window", "summer", "orange"]
 
@@ -86,6 +88,14 @@ def test_no_phrase_reaches_into_the_next_text() -> None:
 
 def test_a_word_repeated_is_no_phrase() -> None:
     assert all(" " not in keyword for keyword in _of_one(_with_noise("ha ha ha", "wow wow")))
+
+
+def test_no_pair_and_no_triple_holds_a_word_twice() -> None:
+    texts = _with_noise("ha ha ha ha", "late again late")
+    stream = read_words(texts, [np.arange(len(texts))])
+    (found,) = find_phrases(stream, [np.unique(ids[ids >= 0], return_counts=True) for ids, _ in stream])
+    phrases = [[word for word in parts.tolist() if word >= 0] for parts in found.parts]
+    assert phrases and all(len(set(words)) == len(words) for words in phrases)
 
 
 def test_one_text_that_repeats_itself_does_not_make_a_keyword() -> None:
