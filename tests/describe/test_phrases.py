@@ -91,7 +91,7 @@ def test_a_word_repeated_is_no_phrase() -> None:
 
 
 def test_no_pair_and_no_triple_holds_a_word_twice() -> None:
-    texts = _with_noise("ha ha ha ha", "late again late")
+    texts = _with_noise("ha ha ha ha ha ha", "late again late", "machine learning")
     stream = read_words(texts, [np.arange(len(texts))])
     (found,) = find_phrases(stream, [np.unique(ids[ids >= 0], return_counts=True) for ids, _ in stream])
     phrases = [[word for word in parts.tolist() if word >= 0] for parts in found.parts]
