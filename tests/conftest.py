@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["COLUMNS"] = "120"
 # No test downloads from a model hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Collection makes millions of objects that all live to the end: searching them for cycles frees nothing.
+gc.disable()
 
 TOPICS = {
     "parcel": ["parcel", "late", "courier", "delivery", "tracking", "depot", "shipped", "doorstep"],
@@ -102,6 +105,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_slow(item):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the modules and tests loaded so far from garbage collection, and turn it on for what tests make."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 # Steps of t-SNE for a map whose looks no test asks about: the fewest that scikit-learn allows.
