@@ -26,3 +26,14 @@ def duration(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> counted(1, "edit"), counted(2_000, "row")
+    ('1 edit', '2,000 rows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -97,7 +97,7 @@ def test_predict_leaves_out_what_the_explorer_leaves_out(
     log.append(Edit("merge", [0], 1), seen=1)
     assert _predicted(run, texts) == [0, 2]
     told = capsys.readouterr().out
-    assert "As corrected by 1 edits" in told and "cluster 1 is gone" in told
+    assert "As corrected by 1 edit in" in told and "cluster 1 is gone" in told
 
 
 def test_a_split_holds_for_predict(served: Served, run: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coterie.cli.options import Json
-from coterie.formatting import percent
+from coterie.formatting import counted, percent
 
 if TYPE_CHECKING:
     from coterie.describe.partition_changes import ChangeKind, ClusterChange
@@ -70,11 +70,11 @@ def _lines(compared: RunComparison) -> Iterator[str]:
     """Yield the comparison as lines of text."""
     changes, before, after = compared.changes, compared.before, compared.after
     left_out = f"; {changes.n_left_out:,} are in no cluster of one of the runs" if changes.n_left_out else ""
-    yield f"{before.path} has {_counted(changes.n_before, 'cluster')}, {after.path} {changes.n_after:,}."
+    yield f"{before.path} has {counted(changes.n_before, 'cluster')}, {after.path} {changes.n_after:,}."
     for run in (before, after):
         if run.n_edits:
-            yield f"{run.path} is read with {_counted(run.n_edits, 'edit')}."
-    yield f"{_counted(changes.n_rows, 'row')} compared{left_out}."
+            yield f"{run.path} is read with {counted(run.n_edits, 'edit')}."
+    yield f"{counted(changes.n_rows, 'row')} compared{left_out}."
     yield ""
     yield f"rows that stayed in matching clusters  {percent(changes.agreement, 1):>7}"
     yield f"adjusted Rand index                    {percent(changes.ari, 1):>7}"
@@ -82,7 +82,7 @@ def _lines(compared: RunComparison) -> Iterator[str]:
     yield ""
     counts = changes.counts
     yield ", ".join(
-        f"{_counted(counts[kind], 'cluster') if kind == 'stayed' else f'{counts[kind]:,}'} {kind}"
+        f"{counted(counts[kind], 'cluster') if kind == 'stayed' else f'{counts[kind]:,}'} {kind}"
         for kind in ("stayed", "split", "merged", "gone", "new")
     )
     for kind in TITLES:
@@ -111,13 +111,13 @@ def _lines_of_kind(compared: RunComparison, kind: ChangeKind) -> Iterator[str]:
 def _lines_of_change(change: ClusterChange, before: RunPartition, after: RunPartition) -> Iterator[str]:
     if change.kind in ("split", "gone"):
         size = change.size_before[0]
-        yield f"  {_named(change.before[0], before)}, {_counted(size, 'row')}"
+        yield f"  {_named(change.before[0], before)}, {counted(size, 'row')}"
         most = "most of them " if change.kind == "gone" else ""
         for cluster, rows in zip(change.after, change.rows, strict=True):
             yield f"      {most}{rows:,} ({percent(rows / size)}) to {_named(cluster, after)}"
     else:
         size = change.size_after[0]
-        yield f"  {_named(change.after[0], after)}, {_counted(size, 'row')}"
+        yield f"  {_named(change.after[0], after)}, {counted(size, 'row')}"
         most = "most of them " if change.kind == "new" else ""
         for cluster, rows in zip(change.before, change.rows, strict=True):
             yield f"      {most}{rows:,} ({percent(rows / size)}) from {_named(cluster, before)}"
@@ -126,10 +126,6 @@ def _lines_of_change(change: ClusterChange, before: RunPartition, after: RunPart
 def _named(cluster: int, run: RunPartition) -> str:
     name = run.names.get(cluster, "")
     return f"{cluster} ({_shortened(name)})" if name else str(cluster)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _shortened(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coterie.cli.options import Device, IdColumn, Keep, MinConfidence, NoText, TextColumn, columns_to_keep
+from coterie.formatting import counted
 
 if TYPE_CHECKING:
     from coterie.runs.prediction import PredictionCounts, Predictor
@@ -80,7 +81,7 @@ def _print_counts(counts: PredictionCounts, predictor: Predictor, output: Path, 
         typer.echo(f"{counts.abstained:,} rows are below a confidence of {min_confidence:g} and stay unassigned.")
     state = predictor.state
     if state is not None and state.applied:
-        typer.echo(f"As corrected by {len(state.applied):,} edits in {predictor.source.folder / EDITS_FILE}.")
+        typer.echo(f"As corrected by {counted(len(state.applied), 'edit')} in {predictor.source.folder / EDITS_FILE}.")
     for note in () if state is None else state.notes:
         typer.echo(f"Note: {note}.")
     if predictor.source.calibration is None:

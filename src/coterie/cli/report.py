@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from coterie.cli.options import By, Device, NoText, listed
+from coterie.formatting import counted
 
 
 class MapKind(StrEnum):
@@ -92,7 +93,7 @@ def report(
         return
     if opened.edited is not None:
         count = len(opened.edited.applied)
-        typer.echo(f"As corrected by {count:,} edit{'' if count == 1 else 's'} in {opened.edit_log.path}.")
+        typer.echo(f"As corrected by {counted(count, 'edit')} in {opened.edit_log.path}.")
     typer.echo(f"Wrote {written.path} ({written.path.stat().st_size / 1e6:.1f} MB).")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.formatting import percent
+from coterie.formatting import counted, percent
 from coterie.selection.training_verdict import TrainingVerdict
 
 # Stability from which a cluster counts as reproducible, and below which it counts as unreliable; shares from 0 to 1.
@@ -24,14 +24,14 @@ def build_headline(content: Mapping[str, Any]) -> list[str]:
     ]
     if about["edits"]:
         sentences.append(
-            f"{_count(about['edits'], 'edit')} made in the explorer (edits.jsonl) {_are(about['edits'])} applied to "
+            f"{counted(about['edits'], 'edit')} made in the explorer (edits.jsonl) {_are(about['edits'])} applied to "
             "names and clusters."
         )
     if about["unassigned"]:
-        sentences.append(f"{_count(about['unassigned'], 'row')} {_are(about['unassigned'])} in no cluster.")
+        sentences.append(f"{counted(about['unassigned'], 'row')} {_are(about['unassigned'])} in no cluster.")
     if about["abstained"]:
         sentences.append(
-            f"{_count(about['abstained'], 'text')} {_are(about['abstained'])} below the requested confidence of "
+            f"{counted(about['abstained'], 'text')} {_are(about['abstained'])} below the requested confidence of "
             f"{about['min_confidence']:g}: unassigned in assignments.csv, and shown here in the best cluster."
         )
     known = [card["stability"] for card in cards if card["stability"] is not None]
@@ -69,10 +69,6 @@ def _stability_sentence(values: list[float]) -> str:
     if not unstable:
         return sentence
     return f"{sentence} {unstable} {_are(unstable)} unstable (below {percent(UNSTABLE)}): check their texts first."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _are(number: int) -> str:
