@@ -270,5 +270,5 @@ def find_method(name: str) -> MethodInfo:
             return info
     names = [info.name for info in METHODS]
     close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise SettingError(f"method {name!r} is unknown; {hint}there are: {', '.join(names)}")
+    hint = f"did you mean {close[0]!r}? The" if close else "the"
+    raise SettingError(f"method {name!r} is unknown; {hint} methods are: {', '.join(names)}")

@@ -203,7 +203,7 @@ def test_five_points_are_found(measure: str) -> None:
     found = 0
     for trial in range(12):
         true = generator.integers(0, 10, 2000)
-        # 5 points of accuracy: a tenth of the rows that are drawn anew is right by chance.
+        # 5 points of accuracy: a tenth of the resampled rows is right by chance.
         first, second = (runs_of(true, right, 10, 3, generator) for right in (0.70, 0.70 - 0.05 / 0.9 / 0.95))
         answer = paired_bootstrap(first, second, true, measure=measure, n_resamples=150, seed=trial)
         found += answer.p_value < 0.05 and answer.low > 0

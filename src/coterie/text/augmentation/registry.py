@@ -121,8 +121,8 @@ def find_augmenter(name: str) -> AugmenterInfo:
         )
     names = [info.name for info in AUGMENTERS]
     close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise SettingError(f"augmenter {name!r} is unknown; {hint}there are: {', '.join(names)}")
+    hint = f"did you mean {close[0]!r}? The" if close else "the"
+    raise SettingError(f"augmenter {name!r} is unknown; {hint} augmenters are: {', '.join(names)}")
 
 
 def parse_augmenter(spec: str, **defaults: Any) -> Augmenter:
