@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from coterie.app import edit_requests
 from coterie.app.edit_requests import build_edit, split_vectors
 from coterie.app.session import EMBEDDED_AT_A_TIME, ExplorerSession
 from coterie.clustering.assignment import squared_distances
+from coterie.clustering.kmeans import kmeans
 from coterie.errors import InputError
 
 N_ROWS, WIDTH = 30_000, 384
@@ -45,6 +47,19 @@ def test_a_split_of_a_large_cluster_takes_few_calls_per_row(tmp_path: Path) -> N
     ids = np.array([part.cluster for part in edit.parts])
     assert (ids[squared_distances(vectors, centers).argmin(axis=1)] == found).mean() > 0.999
     assert calls < 5 * N_ROWS, calls
+
+
+def test_centres_of_a_sample_move_only_a_few_steps_over_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors, _ = _vectors()
+    steps = []
+
+    def spy(rows: Any, *given: Any, **settings: Any) -> Any:
+        steps.append((len(rows), settings.get("max_iter")))
+        return kmeans(rows, *given, **settings)
+
+    monkeypatch.setattr(edit_requests, "kmeans", spy)
+    split_vectors(vectors, 3, np.ones(N_ROWS, dtype=np.int64))
+    assert steps == [(edit_requests.MAX_FITTED_TEXTS, None), (N_ROWS, edit_requests.FINAL_STEPS)]
 
 
 def test_few_rows_are_all_looked_at() -> None:

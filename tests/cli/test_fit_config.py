@@ -75,3 +75,8 @@ def test_a_run_can_be_repeated_from_its_record(
     done("fit", "in.txt", "--config", "one/run.json", "--set", "clusterer=ward", "-o", "three", "-q")
     record = json.loads((tmp_path / "three" / "run.json").read_text(encoding="utf-8"))
     assert record["settings"]["clusterer"] == "ward"
+
+
+def test_the_sample_of_a_config_is_read(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("sample: 30\n")
+    assert read_config(tmp_path / "c.yaml").sample == 30

@@ -147,3 +147,10 @@ def test_a_word_with_what_clings_to_it() -> None:
     assert entry is not None
     assert (entry.before, entry.core, entry.after) == ("“", "Error", "'s”,")
     assert entry.in_place("computer error") == "“Computer error's”,"
+
+
+def test_a_word_is_looked_up_once() -> None:
+    first = wordnet.look_up("parcels,")
+    hits = wordnet.look_up.cache_info().hits
+    assert wordnet.look_up("parcels,") is first
+    assert wordnet.look_up.cache_info().hits == hits + 1
