@@ -28,8 +28,8 @@ def says(content: object) -> Reply:
 
 
 def fails(status: int, message: str = "no", **headers: str) -> Reply:
-    told = json.dumps({"error": {"message": message}}).encode()
-    return Reply(told, status, {name.replace("_", "-"): value for name, value in headers.items()})
+    output = json.dumps({"error": {"message": message}}).encode()
+    return Reply(output, status, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @dataclass(frozen=True)

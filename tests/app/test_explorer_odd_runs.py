@@ -52,8 +52,8 @@ def test_long_and_foreign_texts_are_shown_whole(tmp_path: Path) -> None:
 def test_as_many_clusters_as_texts(tmp_path: Path) -> None:
     texts = [f"word{i} thing{i}" for i in range(300)]
     session = _explored(tmp_path, texts, 300)
-    told = session.overview()
-    assert len(told["clusters"]) == 300 and len({each["name"] for each in told["clusters"]}) == 300
+    content = session.overview()
+    assert len(content["clusters"]) == 300 and len({each["name"] for each in content["clusters"]}) == 300
     row = session.texts(TextFilter(7))["texts"][0]["row"]
     with pytest.raises(InputError, match="too few for 2 parts"):
         build_edit(session, {"kind": "split", "clusters": [7], "into": 2})

@@ -70,8 +70,8 @@ def test_lists_do_not_wait_for_texts_that_must_be_embedded(session: ExplorerSess
         assert {each["runner_up"] for each in listed if each["mapped"]} == {"Cluster 1"}
         off = [each["row"] for each in listed if not each["mapped"]]
         assert {each["runner_up"] for each in listed if not each["mapped"]} == {None} and len(off) == 100
-        told = served.ask(f"/api/runner-ups?rows={','.join(map(str, off))}")["runner_ups"]
-        assert told == {str(row): "Cluster 1" for row in off}
+        content = served.ask(f"/api/runner-ups?rows={','.join(map(str, off))}")["runner_ups"]
+        assert content == {str(row): "Cluster 1" for row in off}
         assert served.ask("/api/runner-ups?rows=1;2")["status"] == 400
         assert served.ask("/api/runner-ups?rows=99999")["status"] == 400
 

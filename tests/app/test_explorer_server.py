@@ -48,11 +48,11 @@ def _texts(served: Served, cluster: int) -> list[dict[str, Any]]:
 
 
 def test_the_run_is_told_with_its_clusters_and_points(served: Served) -> None:
-    told = served.ask("/api/run")
-    assert told["rows"] == 65 and told["distinct"] == 63 and told["points"]["count"] == 63
-    assert sum(each["size"] for each in told["clusters"]) == 64
-    assert len({each["name"] for each in told["clusters"]}) == 4
-    assert not told["can_undo"] and not told["can_redo"]
+    content = served.ask("/api/run")
+    assert content["rows"] == 65 and content["distinct"] == 63 and content["points"]["count"] == 63
+    assert sum(each["size"] for each in content["clusters"]) == 64
+    assert len({each["name"] for each in content["clusters"]}) == 4
+    assert not content["can_undo"] and not content["can_redo"]
 
 
 def test_texts_are_searched_sorted_and_paged(served: Served) -> None:
@@ -67,8 +67,8 @@ def test_texts_are_searched_sorted_and_paged(served: Served) -> None:
 
 
 def test_a_name_is_changed_kept_and_taken_back(served: Served, run: Path) -> None:
-    told = served.edit(kind="rename", clusters=[1], name="  Where is\nmy parcel ")
-    assert {each["id"]: each["name"] for each in told["clusters"]}[1] == "Where is my parcel"
+    content = served.edit(kind="rename", clusters=[1], name="  Where is\nmy parcel ")
+    assert {each["id"]: each["name"] for each in content["clusters"]}[1] == "Where is my parcel"
     assert json.loads((run / "edits.jsonl").read_text().splitlines()[0])["name"] == "Where is my parcel"
     again = Served(run).session.clusters()
     assert {each["id"]: each["name"] for each in again["clusters"]}[1] == "Where is my parcel"
@@ -80,8 +80,8 @@ def test_a_name_is_changed_kept_and_taken_back(served: Served, run: Path) -> Non
 def test_a_merger_holds_for_predict(served: Served, run: Path) -> None:
     one, other = _texts(served, 0)[0]["text"], _texts(served, 1)[0]["text"]
     assert _predicted(run, [one, other]) == [0, 1]
-    told = served.edit(kind="merge", clusters=[0], to=1)
-    assert [each["id"] for each in told["clusters"] if each["id"] == 0] == []
+    content = served.edit(kind="merge", clusters=[0], to=1)
+    assert [each["id"] for each in content["clusters"] if each["id"] == 0] == []
     assert _predicted(run, [one, other]) == [1, 1]
     served.edit(kind="undo")
     assert _predicted(run, [one, other]) == [0, 1]
@@ -96,14 +96,14 @@ def test_predict_leaves_out_what_the_explorer_leaves_out(
     # Written by somebody who did not know that cluster 1 is gone.
     log.append(Edit("merge", [0], 1), seen=1)
     assert _predicted(run, texts) == [0, 2]
-    told = capsys.readouterr().out
-    assert "As corrected by 1 edit in" in told and "cluster 1 is gone" in told
+    content = capsys.readouterr().out
+    assert "As corrected by 1 edit in" in content and "cluster 1 is gone" in content
 
 
 def test_a_split_holds_for_predict(served: Served, run: Path) -> None:
     before = _texts(served, 0)
-    told = served.edit(kind="split", clusters=[0], into=2)
-    ids = {each["id"]: each for each in told["clusters"]}
+    content = served.edit(kind="split", clusters=[0], into=2)
+    ids = {each["id"]: each for each in content["clusters"]}
     assert set(ids) == {0, 1, 2, 3, 4}
     assert ids[0]["size"] + ids[4]["size"] == sum(each["times"] for each in before)
     assert ids[0]["size"] >= ids[4]["size"] > 0
@@ -115,8 +115,8 @@ def test_a_split_holds_for_predict(served: Served, run: Path) -> None:
 
 def test_moved_texts_stay_where_they_were_put(served: Served, run: Path) -> None:
     moved = _texts(served, 2)[:3]
-    told = served.edit(kind="move", rows=[each["row"] for each in moved], to=0)
-    assert told["status"] == 200
+    content = served.edit(kind="move", rows=[each["row"] for each in moved], to=0)
+    assert content["status"] == 200
     assert {each["text"] for each in _texts(served, 0)} >= {each["text"] for each in moved}
     assert _predicted(run, [each["text"] for each in moved]) == [0, 0, 0]
     served.edit(kind="move", rows=[moved[0]["row"]], to=-1)
@@ -135,8 +135,8 @@ def test_all_rows_of_a_text_move_together(served: Served) -> None:
 def test_selected_texts_become_a_cluster_that_new_texts_join(served: Served, run: Path) -> None:
     inside = _texts(served, 0)
     chosen = inside[: len(inside) // 3]
-    told = served.edit(kind="separate", rows=[each["row"] for each in chosen], name="Apart")
-    made = next(each for each in told["clusters"] if each["name"] == "Apart")
+    content = served.edit(kind="separate", rows=[each["row"] for each in chosen], name="Apart")
+    made = next(each for each in content["clusters"] if each["name"] == "Apart")
     assert made["size"] == sum(each["times"] for each in chosen)
     last = served.session.edits.active[-1]
     assert {part.cluster for part in last.parts} == {0, made["id"]}
@@ -184,7 +184,7 @@ def test_new_texts_are_placed_with_reasons(served: Served, run: Path) -> None:
     served.edit(kind="merge", clusters=[2], to=0)
     assert served.ask("/api/assign", {"texts": [known]})["assigned"][0]["cluster"] == 0
     assert served.ask("/api/assign", {"texts": []})["status"] == 400
-    # Of a long text the first words are weighed, and all are told.
+    # Of a long text the first words are weighted, and all are shown.
     long = " ".join(f"word{i}" for i in range(60))
     answer = served.ask("/api/assign", {"texts": [long]})["assigned"][0]
     assert " ".join([*(each["word"] for each in answer["words"]), answer["rest"]]) == long
@@ -302,8 +302,8 @@ def test_one_cluster_is_split_at_a_time_and_names_stay_unique(served: Served) ->
     assert "select at least one" in served.edit(kind="separate", rows=[], name="Mine")["error"]
     names = {each["id"]: each["name"] for each in served.ask("/api/run")["clusters"]}
     row = _texts(served, 0)[0]["row"]
-    told = served.edit(kind="separate", rows=[row], name=names[1])
-    assert f"{names[1]} (2)" in {each["name"] for each in told["clusters"]}
+    content = served.edit(kind="separate", rows=[row], name=names[1])
+    assert f"{names[1]} (2)" in {each["name"] for each in content["clusters"]}
 
 
 def test_a_single_word_has_no_words_to_leave_out(served: Served) -> None:

@@ -47,7 +47,7 @@ def test_values_and_dates_are_drawn_as_texts(page: Page) -> None:
 
 
 def test_bars_are_as_long_as_their_counts(page: Page) -> None:
-    told = page.evaluate(
+    content = page.evaluate(
         "clusters.map((card) => card.by.country.values.map((each) => each.share / "
         "Math.max(0.1, ...card.by.country.values.flatMap((other) => [other.share, other.overall]))))"
     )
@@ -55,7 +55,7 @@ def test_bars_are_as_long_as_their_counts(page: Page) -> None:
         "[...document.querySelectorAll('.card')].map((card) => [...card.querySelectorAll('.track')].map((track) => "
         "track.firstChild.getBoundingClientRect().width / track.getBoundingClientRect().width))"
     )
-    assert drawn == [pytest.approx(shares, abs=0.01) for shares in told]
+    assert drawn == [pytest.approx(shares, abs=0.01) for shares in content]
     # A bar a bin, higher for more rows.
     heights = page.evaluate(
         "[...document.querySelectorAll('.by svg')].map((svg) => [...svg.querySelectorAll('rect.fill')]"

@@ -156,8 +156,8 @@ def test_the_export_is_a_file_with_every_row_as_it_is_now(page: Page, tmp_path: 
         time.sleep(0.05)
     rows = _rows(path)
     assert len(rows) == 65
-    told = ["row", "cluster", "cluster_name", "confidence", "corrected", "text", "x", "y", "runner_up"]
-    assert list(rows[0])[:9] == told
+    content = ["row", "cluster", "cluster_name", "confidence", "corrected", "text", "x", "y", "runner_up"]
+    assert list(rows[0])[:9] == content
     assert any(row["text"] == NASTY for row in rows)
     noise = [row for row in rows if str(row["cluster"]) == "-1" and row["text"]]
     assert len(noise) == page.evaluate("run.noise") and not any(row["cluster_name"] for row in noise)

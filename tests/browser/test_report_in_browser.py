@@ -68,10 +68,10 @@ def test_pointing_at_a_text_shows_it(page: Page) -> None:
     )
     page.move_to(x, y)
     page.wait("!document.getElementById('tip').hidden")
-    told = page.text("#tip")
-    assert told.strip()
-    # Another text may lie in the very same place; one of those near must be told, as it is.
-    assert any(text in told for text in page.evaluate("points.texts"))
+    output = page.text("#tip")
+    assert output.strip()
+    # Another text may be at the same place on the map; the tooltip shows one of those near it, unchanged.
+    assert any(text in output for text in page.evaluate("points.texts"))
     page.click_at(x, y)
     assert 0 < _shown(page) < 63
     page.click("#clear")
@@ -107,8 +107,8 @@ def test_every_cluster_has_a_clear_contrast(page: Page, theme: str) -> None:
     """By 3 to 1, as WCAG asks of what is no text."""
     lowest = page.evaluate(
         f"(() => {{ document.documentElement.dataset.theme = '{theme}';"
-        "const told = (text) => text.match(/[0-9]+/g).map(Number);"
-        "const paper = luminance(told(getComputedStyle(document.body).backgroundColor));"
+        "const numbers = (text) => text.match(/[0-9]+/g).map(Number);"
+        "const paper = luminance(numbers(getComputedStyle(document.body).backgroundColor));"
         "const ratios = Array.from({ length: 200 }, (_, id) => luminance(colour(id)))"
         ".map((own) => (Math.max(own, paper) + 0.05) / (Math.min(own, paper) + 0.05));"
         "delete document.documentElement.dataset.theme; return Math.min(...ratios); })()"
@@ -173,8 +173,8 @@ def test_the_map_is_coloured_by_cluster_or_by_label(page: Page, labelled: Path) 
     assert page.evaluate("document.getElementById('colour-by').getBoundingClientRect().height") == 0
     page.open(labelled.as_uri())
     assert not page.evaluate("document.getElementById('colour-by').hidden")
-    told = [page.evaluate(f"document.querySelectorAll('.main-label')[{at}].innerText") for at in range(4)]
-    assert all(re.fullmatch(r"Most frequent label: (parcel|password|refund|odd) \(\d+ %\)", each) for each in told)
+    output = [page.evaluate(f"document.querySelectorAll('.main-label')[{at}].innerText") for at in range(4)]
+    assert all(re.fullmatch(r"Most frequent label: (parcel|password|refund|odd) \(\d+ %\)", each) for each in output)
     colours = "JSON.stringify([...map.context.getImageData(0, 0, map.canvas.width, map.canvas.height).data])"
     page.evaluate("map.labels = false, map.draw()")
     by_cluster = page.evaluate(colours)
@@ -223,7 +223,7 @@ def test_heads_of_tables_are_not_broken_on_a_phone(page: Page, run_folder: Path)
 
 
 def test_no_mark_of_a_card_is_more_than_all(page: Page) -> None:
-    told = page.evaluate(
+    output = page.evaluate(
         "[...cardOf({ ...listed[0], separation: 2 }).querySelectorAll('.measures b')].map((each) => each.textContent)"
     )
-    assert "100 %" in told and "200 %" not in told
+    assert "100 %" in output and "200 %" not in output

@@ -24,12 +24,12 @@ def test_values_with_share_and_lift_against_a_count_by_hand() -> None:
     found = break_down("column", cells, labels)
     assert (found.kind, found.distinct, found.note, len(found.clusters)) == ("values", 4, None, 4)
     inside = [cell for cell, label in zip(cells, labels, strict=True) if label >= 0 and cell]
-    for k, told in enumerate(found.clusters):
+    for k, content in enumerate(found.clusters):
         here = Counter(cell for cell, label in zip(cells, labels, strict=True) if label == k)
-        assert told.empty == here.pop("")
-        assert {each.value: each.count for each in told.values} == dict(here)
-        assert [each.count for each in told.values] == sorted(here.values(), reverse=True)
-        for each in told.values:
+        assert content.empty == here.pop("")
+        assert {each.value: each.count for each in content.values} == dict(here)
+        assert [each.count for each in content.values] == sorted(here.values(), reverse=True)
+        for each in content.values:
             share, overall = here[each.value] / here.total(), inside.count(each.value) / len(inside)
             assert (each.share, each.overall) == pytest.approx((share, overall))
             assert each.lift == pytest.approx(share / overall)
@@ -50,23 +50,23 @@ def test_ten_thousand_values() -> None:
     found = break_down("ids", cells, np.arange(10_000) % 50)
     assert found.distinct == 10_000
     assert found.note is not None and "'ids' has 10,000 distinct values" in found.note
-    for told in found.clusters:
-        assert len(told.values) == 6
-        assert (told.other, told.other_values) == (194, 194)
-        assert [each.lift for each in told.values] == pytest.approx([50] * 6)
+    for content in found.clusters:
+        assert len(content.values) == 6
+        assert (content.other, content.other_values) == (194, 194)
+        assert [each.lift for each in content.values] == pytest.approx([50] * 6)
 
 
 def test_what_is_empty_and_what_is_long() -> None:
     cells = [None, "", "  ", float("nan"), "nan", "NaT", 0, False, " a\n b ", "x" * 200]
     found = break_down("column", cells, np.zeros(len(cells), dtype=np.int64))
-    told = found.clusters[0]
-    assert told.empty == 6
-    assert {each.value for each in told.values} == {"0", "False", "a b", "x" * 79 + "…"}
+    content = found.clusters[0]
+    assert content.empty == 6
+    assert {each.value for each in content.values} == {"0", "False", "a b", "x" * 79 + "…"}
 
 
 def test_nothing_to_count() -> None:
     found = break_down("column", ["", None], np.array([0, 1]))
-    assert [(told.values, told.other, told.empty) for told in found.clusters] == [((), 0, 1), ((), 0, 1)]
+    assert [(content.values, content.other, content.empty) for content in found.clusters] == [((), 0, 1), ((), 0, 1)]
     assert break_down("column", ["a"], np.array([-1])).clusters == ()
     with pytest.raises(InputError, match="'column' has 1 rows, but the run has 2"):
         break_down("column", ["a"], np.array([0, 1]))
@@ -74,7 +74,7 @@ def test_nothing_to_count() -> None:
 
 def test_a_cluster_between_without_rows() -> None:
     found = break_down("column", ["a", "b"], np.array([0, 2]))
-    assert [len(told.values) for told in found.clusters] == [1, 0, 1]
+    assert [len(content.values) for content in found.clusters] == [1, 0, 1]
     assert found.counts_of(1).values == found.counts_of(9).values == ()
 
 
@@ -148,8 +148,8 @@ def test_typed_dates_are_read_as_they_are_written_to_files() -> None:
     cells = [date(2024, 1, 31), datetime(2024, 1, 31, 23, 30), "2024-02-01", None]
     found = break_down("when", cells, np.array([0, 0, 1, 1]))
     assert (found.kind, found.unit, found.dates) == ("dates", "day", {"2024-01-31": 2, "2024-02-01": 1})
-    assert [told.dates for told in found.clusters] == [{"2024-01-31": 2}, {"2024-02-01": 1}]
-    assert [told.empty for told in found.clusters] == [0, 1]
+    assert [content.dates for content in found.clusters] == [{"2024-01-31": 2}, {"2024-02-01": 1}]
+    assert [content.empty for content in found.clusters] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_dates_are_counted_in_every_cluster_and_in_all() -> None:
     labels = generator.integers(-1, 3, 300)
     found = break_down("when", [day.strftime("%d.%m.%Y") for day in days], labels)
     assert found.unit == "month"
-    for k, told in enumerate(found.clusters):
+    for k, content in enumerate(found.clusters):
         here = Counter(day.replace(day=1).isoformat() for day, label in zip(days, labels, strict=True) if label == k)
-        assert told.dates == dict(here)
+        assert content.dates == dict(here)
     assert found.dates is not None
     assert sum(found.dates.values()) == (labels >= 0).sum()
     starts = [date.fromisoformat(start) for start in found.dates]
@@ -211,11 +211,11 @@ def test_into_cards_and_out_again() -> None:
     cards = build_cards(describe_clusters(texts, labels), texts, labels, vectors=None)
     assert "by" not in cards[0].to_dict()
     counted = [break_down("country", ["DE", "FR", "FR"], labels), break_down("day", ["2024-01-01"] * 3, labels)]
-    told = json.loads(json.dumps([card.to_dict() for card in with_breakdowns(cards, counted)]))
-    assert list(told[0]["by"]) == ["country", "day"]
-    assert told[1]["by"]["country"]["values"] == [
+    content = json.loads(json.dumps([card.to_dict() for card in with_breakdowns(cards, counted)]))
+    assert list(content[0]["by"]) == ["country", "day"]
+    assert content[1]["by"]["country"]["values"] == [
         {"value": "FR", "count": 1, "share": 1.0, "overall": pytest.approx(2 / 3), "lift": pytest.approx(1.5)}
     ]
-    assert told[0]["by"]["day"] == {"kind": "dates", "unit": "day", "dates": {"2024-01-01": 2}, "empty": 0}
-    again = [ClusterCard.from_dict(each).to_dict() for each in told]
-    assert json.loads(json.dumps(again)) == told
+    assert content[0]["by"]["day"] == {"kind": "dates", "unit": "day", "dates": {"2024-01-01": 2}, "empty": 0}
+    again = [ClusterCard.from_dict(each).to_dict() for each in content]
+    assert json.loads(json.dumps(again)) == content

@@ -1,4 +1,4 @@
-"""Cluster cards: what is told about a cluster beside its summary."""
+"""Cluster cards: what they say of a cluster beside its summary."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def test_stability_is_given_for_each_cluster() -> None:
 def test_a_card_is_flat_and_ready_for_json() -> None:
     runner_ups = find_runner_ups(VECTORS, VECTORS[[0, 3, 5]], LABELS)
     card = _cards(confidence=np.linspace(0.1, 0.7, 7), runner_up=runner_ups)[0]
-    told = json.loads(json.dumps(card.to_dict(), allow_nan=False))
-    assert list(told) == [
+    content = json.loads(json.dumps(card.to_dict(), allow_nan=False))
+    assert list(content) == [
         "id",
         "name",
         "size",
@@ -141,15 +141,15 @@ def test_a_card_is_flat_and_ready_for_json() -> None:
         "duplicates",
         "stability",
     ]
-    assert told["id"] == 0 and told["name"] == "Parcel, late" and told["nearest"] == [1, 2]
-    assert told["borderline"][0] == {"text": "late parcel", "confidence": pytest.approx(0.1), "runner_up": 1}
+    assert content["id"] == 0 and content["name"] == "Parcel, late" and content["nearest"] == [1, 2]
+    assert content["borderline"][0] == {"text": "late parcel", "confidence": pytest.approx(0.1), "runner_up": 1}
 
 
 def test_topics_are_told_where_there_are_some() -> None:
     topics = [[Topic(("parcel",), (1.0,), 1.0)]] * 3
     cards = build_cards(describe_clusters(TEXTS, LABELS, topics=topics), TEXTS, LABELS, vectors=None)
-    told = json.loads(json.dumps(cards[0].to_dict()))
-    assert told["topics"] == [{"words": ["parcel"], "probabilities": [1.0], "share": 1.0}]
+    content = json.loads(json.dumps(cards[0].to_dict()))
+    assert content["topics"] == [{"words": ["parcel"], "probabilities": [1.0], "share": 1.0}]
 
 
 def test_cards_of_some_clusters_only() -> None:

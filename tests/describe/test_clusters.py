@@ -1,4 +1,4 @@
-"""What is told about a cluster: size, share, keywords, and texts that differ."""
+"""Descriptions of clusters: size, share, keywords, and texts that differ."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_nothing_in_any_cluster_is_no_clusters() -> None:
 
 def test_a_summary_is_ready_for_json() -> None:
     cluster = describe_clusters(["late parcel", "lost password"], np.array([0, 1], dtype=np.int32))[0]
-    told = json.loads(json.dumps(cluster.to_dict()))
-    assert told == {
+    content = json.loads(json.dumps(cluster.to_dict()))
+    assert content == {
         "id": 0,
         "size": 1,
         "share": 0.5,

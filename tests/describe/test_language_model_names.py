@@ -100,12 +100,12 @@ def test_what_is_no_address_is_refused(url: str) -> None:
 
 
 def test_secrets_are_in_no_message() -> None:
-    with pytest.raises(SettingError, match="COTERIE_API_KEY") as told:
+    with pytest.raises(SettingError, match="COTERIE_API_KEY") as output:
         Endpoint(f"http://me:{KEY}@host/v1", "tiny")
-    assert KEY not in str(told.value)
-    with pytest.raises(SettingError, match="characters that no key has") as told:
+    assert KEY not in str(output.value)
+    with pytest.raises(SettingError, match="characters that no key has") as output:
         Endpoint("http://host/v1", "tiny", f"{KEY}\nX-Other: 1")
-    assert KEY not in str(told.value)
+    assert KEY not in str(output.value)
     assert KEY not in repr(Endpoint("http://host/v1", "tiny", KEY))
     with ChatServer([fails(400, f"key {KEY} is strange")]) as server:
         with pytest.raises(NoAnswerError, match="answered 400: key … is strange") as answer:
@@ -120,10 +120,10 @@ def test_a_busy_server_is_asked_again(busy: Reply) -> None:
         assert len(server.requests) == 3
         server.requests.clear()
     with ChatServer([busy]) as server:
-        with pytest.raises(NoAnswerError, match=f"answered {busy.status}: no") as told:
+        with pytest.raises(NoAnswerError, match=f"answered {busy.status}: no") as output:
             Endpoint(server.url, "tiny", waits=(0.0, 0.0)).ask(HELLO)
         assert len(server.requests) == 3
-        assert not told.value.for_all
+        assert not output.value.for_all
 
 
 def test_the_wait_is_ours_or_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,11 +138,11 @@ def test_the_wait_is_ours_or_the_servers(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("reply", [fails(401, KEY), fails(403), fails(404, "no such model"), fails(405)])
 def test_what_no_further_question_would_mend(reply: Reply) -> None:
     with ChatServer([reply]) as server:
-        with pytest.raises(NoAnswerError, match=f"answered {reply.status}") as told:
+        with pytest.raises(NoAnswerError, match=f"answered {reply.status}") as output:
             Endpoint(server.url, "tiny", KEY).ask(HELLO)
         assert len(server.requests) == 1
-    assert told.value.for_all
-    assert KEY not in str(told.value)
+    assert output.value.for_all
+    assert KEY not in str(output.value)
 
 
 def test_a_redirection_takes_the_key_nowhere() -> None:
@@ -182,19 +182,19 @@ def test_an_answer_without_text_or_without_end() -> None:
 
 def test_a_server_that_does_not_answer_in_time() -> None:
     with ChatServer([Reply(after=60.0)]) as server:
-        with pytest.raises(NoAnswerError, match="no answer within 0.2 s") as told:
+        with pytest.raises(NoAnswerError, match="no answer within 0.2 s") as output:
             Endpoint(server.url, "tiny", timeout=0.2).ask(HELLO)
         assert len(server.requests) == 1
-    assert not told.value.for_all
+    assert not output.value.for_all
 
 
 def test_nobody_there() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with pytest.raises(NoAnswerError, match=f"127.0.0.1:{port} cannot be reached: .*refused") as told:
+    with pytest.raises(NoAnswerError, match=f"127.0.0.1:{port} cannot be reached: .*refused") as output:
         Endpoint(f"http://127.0.0.1:{port}/v1", "tiny").ask(HELLO)
-    assert told.value.for_all
+    assert output.value.for_all
 
 
 # --- questions ---
@@ -202,12 +202,12 @@ def test_nobody_there() -> None:
 
 def test_a_question_contains_keywords_texts_and_other_clusters(cards: list[ClusterCard]) -> None:
     first, second = build_questions(cards, {0, 1})
-    told = first.messages[-1]["content"]
+    output = first.messages[-1]["content"]
     assert (first.cluster, first.n_texts, second.cluster) == (0, 2, 1)
     for part in ("Keywords of the group: parcel", "- late parcel", "- Login", "- Refund"):
-        assert part in told
-    assert "login trouble" not in told
-    assert "odd" not in told
+        assert part in output
+    assert "login trouble" not in output
+    assert "odd" not in output
     without = build_questions(cards, {0}, with_texts=False)[0]
     assert without.n_texts == 0
     assert "late parcel" not in json.dumps(without.messages)
@@ -234,10 +234,10 @@ def test_the_digest_is_of_model_and_question(cards: list[ClusterCard]) -> None:
 
 def test_the_cost(cards: list[ClusterCard]) -> None:
     asked = build_questions(cards, {0, 2})
-    told = estimate_cost(asked)
+    output = estimate_cost(asked)
     letters = sum(len(message["content"]) for question in asked for message in question.messages)
-    assert (told.requests, told.texts) == (2, 4)
-    assert told.tokens_in == pytest.approx(letters / 4, abs=1)
+    assert (output.requests, output.texts) == (2, 4)
+    assert output.tokens_in == pytest.approx(letters / 4, abs=1)
     assert estimate_cost([]).tokens_out == 0
 
 
@@ -259,7 +259,7 @@ def test_which_clusters_refused(given: str, cards: list[ClusterCard]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("output", "name"),
     [
         ("Late parcels", "Late parcels"),
         ('  "Late parcels."\n\nbecause', "Late parcels"),
@@ -277,19 +277,19 @@ def test_which_clusters_refused(given: str, cards: list[ClusterCard]) -> None:
         ("<b>bold</b>", "<b>bold</b>"),
     ],
 )
-def test_an_answer_becomes_a_name(told: str, name: str) -> None:
-    assert clean_name(told) == name
+def test_an_answer_becomes_a_name(output: str, name: str) -> None:
+    assert clean_name(output) == name
     assert clean_name(name) == name
 
 
-@pytest.mark.parametrize("told", ["", " \n ", "...", '""', "<think>never ends", "word " * 100, None, 3, "Sure:"])
-def test_an_answer_without_a_name(told: object) -> None:
-    assert clean_name(told) is None
+@pytest.mark.parametrize("output", ["", " \n ", "...", '""', "<think>never ends", "word " * 100, None, 3, "Sure:"])
+def test_an_answer_without_a_name(output: object) -> None:
+    assert clean_name(output) is None
 
 
 def test_a_long_name_is_cut_between_words() -> None:
-    told = clean_name("Parcels that arrived much too late or did not arrive anywhere at all")
-    assert told == "Parcels that arrived much too late or did not arrive…"
+    output = clean_name("Parcels that arrived much too late or did not arrive anywhere at all")
+    assert output == "Parcels that arrived much too late or did not arrive…"
     whole = clean_name("x" * 100)
     assert whole == "x" * (MAX_NAME_LENGTH - 1) + "…"
 
@@ -311,8 +311,8 @@ def test_no_two_clusters_get_one_name() -> None:
 
 def test_cards_keep_their_keyword_names(cards: list[ClusterCard]) -> None:
     named = with_names(cards, {0: "Missing parcels"})
-    told = named[0].to_dict()
-    assert (told["name"], told["keyword_name"]) == ("Missing parcels", cards[0].name)
+    output = named[0].to_dict()
+    assert (output["name"], output["keyword_name"]) == ("Missing parcels", cards[0].name)
     assert "keyword_name" not in named[1].to_dict()
     assert with_names(named, {}) == cards
 

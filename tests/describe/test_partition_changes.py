@@ -140,9 +140,9 @@ def test_one_row_and_one_cluster() -> None:
 
 def test_it_is_ready_for_json() -> None:
     before, after = _rows((0, 0, 6), (0, 1, 4), (1, 2, 5))
-    told = json.loads(json.dumps(compare_partitions(np.array(before), np.array(after, dtype=np.int32)).to_dict()))
-    assert told["counts"]["split"] == 1
-    assert told["changes"][0] == {
+    content = json.loads(json.dumps(compare_partitions(np.array(before), np.array(after, dtype=np.int32)).to_dict()))
+    assert content["counts"]["split"] == 1
+    assert content["changes"][0] == {
         "kind": "split",
         "before": [0],
         "after": [0, 1],
@@ -150,7 +150,7 @@ def test_it_is_ready_for_json() -> None:
         "size_before": [10],
         "size_after": [6, 4],
     }
-    assert told["moves"] == [{"before": 0, "after": 1, "rows": 4, "examples": []}]
+    assert content["moves"] == [{"before": 0, "after": 1, "rows": 4, "examples": []}]
 
 
 def test_a_row_each_is_needed() -> None:

@@ -77,8 +77,8 @@ def test_texts_stand_in_it_as_they_are(page: str, content: dict[str, Any]) -> No
 def test_the_points_are_the_distinct_texts_with_their_clusters(run_folder: Path, content: dict[str, Any]) -> None:
     run, points = SavedRun.open(run_folder, device="cpu"), content["points"]
     assert points["count"] == len(run.corpus.distinct) == len(points["texts"]) == 63
-    told = dict(zip(points["texts"], _unpacked(points["cluster"], "<i4").tolist(), strict=True))
-    assert told == {
+    answer = dict(zip(points["texts"], _unpacked(points["cluster"], "<i4").tolist(), strict=True))
+    assert answer == {
         text: label for text, label in zip(run.corpus.texts, run.model.labels_.tolist(), strict=True) if text
     }
     places = np.abs([_unpacked(points[axis], "<i2") for axis in "xy"])
@@ -105,23 +105,23 @@ def test_it_shows_rows_clusters_and_duplicates(run_folder: Path, content: dict[s
 
 def test_it_tells_how_many_texts_were_left_unassigned(content: dict[str, Any]) -> None:
     assert not any("below the requested confidence" in sentence for sentence in content["headline"])
-    told = build_headline(content | {"about": content["about"] | {"abstained": 5, "min_confidence": 0.4}})
-    assert any("5 texts are below the requested confidence of 0.4" in sentence for sentence in told)
+    answer = build_headline(content | {"about": content["about"] | {"abstained": 5, "min_confidence": 0.4}})
+    assert any("5 texts are below the requested confidence of 0.4" in sentence for sentence in answer)
 
 
 @pytest.mark.parametrize(
-    ("stabilities", "told"),
+    ("stabilities", "answer"),
     [
         ((0.9, 0.8, 0.76, 0.6), "(stability of 75 % or more)."),
         ((0.9, 0.4, 0.6, None), "(stability of 75 % or more). 1 is unstable (below 50 %): check their texts first."),
     ],
 )
 def test_unstable_clusters_are_named_in_the_headline(
-    content: dict[str, Any], stabilities: tuple[float | None, ...], told: str
+    content: dict[str, Any], stabilities: tuple[float | None, ...], answer: str
 ) -> None:
     cards = [card | {"stability": each} for card, each in zip(content["clusters"], stabilities, strict=True)]
     sentences = build_headline(content | {"clusters": cards})
-    assert next(sentence for sentence in sentences if "reappear" in sentence).endswith(told)
+    assert next(sentence for sentence in sentences if "reappear" in sentence).endswith(answer)
 
 
 def test_training_is_shown(run_folder: Path, content: dict[str, Any]) -> None:
@@ -208,10 +208,10 @@ def test_a_folder_that_is_no_run_or_no_longer_one(run_folder: Path, tmp_path: Pa
 
 def test_data_cannot_leave_its_element() -> None:
     nasty = {"text": "</script><!-- \u2028 & \\u003c"}
-    told = script_json(nasty)
-    assert "<" not in told
-    assert "\u2028" not in told
-    assert json.loads(told) == nasty
+    answer = script_json(nasty)
+    assert "<" not in answer
+    assert "\u2028" not in answer
+    assert json.loads(answer) == nasty
     with pytest.raises(ValueError):
         script_json({"x": float("nan")})
 
@@ -254,9 +254,9 @@ def test_labels_name_the_cards_and_colour_the_points(run_folder: Path) -> None:
     rows = np.unique(run.corpus.distinct_index, return_index=True)[1]
     rows = np.sort(rows[run.model.labels_[rows] >= 0])
     codes = _unpacked(content["points"]["label"], "<i4")
-    told = [None if labels[row] in ("", None) or labels[row] != labels[row] else labels[row] for row in rows]
-    assert [None if code < 0 else names[code] for code in codes] == told
-    assert [each["size"] for each in content["labels"]] == sorted(map(told.count, names), reverse=True)
+    answer = [None if labels[row] in ("", None) or labels[row] != labels[row] else labels[row] for row in rows]
+    assert [None if code < 0 else names[code] for code in codes] == answer
+    assert [each["size"] for each in content["labels"]] == sorted(map(answer.count, names), reverse=True)
     for card in content["clusters"]:
         inside = [labels[row] for row in np.flatnonzero(run.model.labels_ == card["id"]) if labels[row] in names]
         most = max(inside.count(name) for name in names)

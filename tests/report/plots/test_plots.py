@@ -157,8 +157,8 @@ def test_confusion_counts_labels_in_clusters(shown: ReportModel) -> None:
     for row, label in enumerate(plot.rows):
         for column, name in enumerate(plot.columns):
             together = [
-                cluster >= 0 and names[cluster] == name and told == label
-                for cluster, told in zip(shown.run.model.labels_, labels, strict=True)
+                cluster >= 0 and names[cluster] == name and answer == label
+                for cluster, answer in zip(shown.run.model.labels_, labels, strict=True)
             ]
             assert plot.values[row, column] == sum(together)
     with pytest.raises(SettingError, match="--labels"):

@@ -138,9 +138,9 @@ def test_written_and_read(tmp_path: Path) -> None:
     assert Calibration.read(tmp_path) is None
     found.write(tmp_path)
     assert Calibration.read(tmp_path) == found
-    told = {"agreement": 1, "by_cluster": [1], "by_group": [1], "found_again": [1], "margins": [1]}
-    none = {**told, "by_cluster": [], "by_group": [], "found_again": []}
-    unlike = ({**told, "by_group": [1, 1]}, {**told, "margins": []}, none)
+    content = {"agreement": 1, "by_cluster": [1], "by_group": [1], "found_again": [1], "margins": [1]}
+    none = {**content, "by_cluster": [], "by_group": [], "found_again": []}
+    unlike = ({**content, "by_group": [1, 1]}, {**content, "margins": []}, none)
     (tmp_path / CALIBRATION_FILE).write_text('{"agreement": 1, "by_cluster": [1], "margins": [1]}')
     assert Calibration.read(tmp_path) is None  # of an earlier version
     for broken in ("{", "[]", '{"by_cluster": [1]}', *map(json.dumps, unlike)):
