@@ -269,7 +269,7 @@ class ExplorerSession:
 
     @contextmanager
     def _write_log(self, log_lines: int) -> Iterator[EditLog]:
-        """Give the log to write to; the state follows the log before and after, whoever else has written to it."""
+        """Yield the log for one edit; the state is read again before and after, with what others have written."""
         with self.lock:
             if self.edits.lines != log_lines:
                 self._reload()
