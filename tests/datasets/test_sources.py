@@ -15,6 +15,15 @@ def test_converters() -> None:
         ("1", "centrepoint winter"),
         ("152", "wild turkey"),
     )
+    stories = [b"earn\tone  two three four five six seven eight nine ten eleven twelve thirteen \n", b"acq\tsold\n"]
+    assert sources.label_tab_first_words(stories).rows == (
+        ("earn", "one two three four five six seven eight nine ten eleven twelve"),
+        ("acq", "sold"),
+    )
+    assert sources.text_and_label_lines([b"jet lands airport \nplane  parked \n", b"0\n19\n"]).rows == (
+        ("0", "jet lands airport"),
+        ("19", "plane parked"),
+    )
     assert sources.dbpedia_csv([b"2,Clifford Ward , a singer .\tHe sang .\n13,A novel .\n"]).rows == (
         ("Artist", "Clifford Ward , a singer . He sang ."),
         ("WrittenWork", "A novel ."),
@@ -53,3 +62,5 @@ def test_converter_of_the_question_archive() -> None:
 def test_texts_and_labels_out_of_step_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         sources.intent_lines([b"a\nb\n", b"X\n", b"", b"", b"", b""])
+    with pytest.raises(ValueError, match="longer"):
+        sources.text_and_label_lines([b"a\nb\n", b"X\n"])

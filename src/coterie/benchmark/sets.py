@@ -110,6 +110,9 @@ SETS: tuple[BenchmarkSet, ...] = (
     BenchmarkSet("dblp", tuning=True),
     BenchmarkSet("atis", tuning=True),
     BenchmarkSet("banking77", tuning=True),
+    BenchmarkSet("pascal_flickr", tuning=True),
+    BenchmarkSet("ohsumed_title", tuning=True),
+    BenchmarkSet("r8_short", tuning=True),
     BenchmarkSet("support", tuning=True),
     *(
         BenchmarkSet(f"{name}-k{clusters:g}", dataset=name, clusters=clusters)

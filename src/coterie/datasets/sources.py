@@ -28,6 +28,8 @@ DBPEDIA_CLASSES = (
     "Film",
     "WrittenWork",
 )
+# Words of each Reuters story that r8_short uses: about its headline.
+FIRST_WORDS = 12
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,18 @@ def label_tab_text(files: Sequence[bytes]) -> Table:
     return _labels_and_texts((label, text) for label, _, text in split)
 
 
+def label_tab_first_words(files: Sequence[bytes]) -> Table:
+    """Convert ``label<TAB>text``, one per line, in several files; of each text, the first twelve words are used."""
+    split = (line.partition("\t") for data in files for line in _split_lines(data))
+    return _labels_and_texts((label, " ".join(text.split()[:FIRST_WORDS])) for label, _, text in split)
+
+
+def text_and_label_lines(files: Sequence[bytes]) -> Table:
+    """Convert a file of texts and one of labels, line by line."""
+    texts, labels = map(_split_lines, files)
+    return _labels_and_texts(zip(labels, texts, strict=True))
+
+
 def dbpedia_csv(files: Sequence[bytes]) -> Table:
     """Convert ``class number,text`` without header or quotes, with tabs between sentences."""
     split = (line.partition(",") for line in _split_lines(files[0]))
@@ -142,6 +156,8 @@ def trec_zip(files: Sequence[bytes]) -> Table:
 CONVERTERS: dict[str, Converter] = {
     "aecl_csv": aecl_csv,
     "label_tab_text": label_tab_text,
+    "label_tab_first_words": label_tab_first_words,
+    "text_and_label_lines": text_and_label_lines,
     "dbpedia_csv": dbpedia_csv,
     "octis_tsv": octis_tsv,
     "intent_lines": intent_lines,
