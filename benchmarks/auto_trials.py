@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from choose_k import TUNING
+from tuning_sets import DATASETS
 
 from coterie import __version__
 from coterie.benchmark.sets import find_set, load_set
@@ -30,7 +30,7 @@ from coterie.text.corpus import as_corpus
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(TUNING))
+    parser.add_argument("--sets", default=",".join(DATASETS))
     parser.add_argument("--texts", type=int, default=1_500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")

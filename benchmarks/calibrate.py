@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from choose_k import short_sets, tuning_sets
+from choose_k import short_sets
 from numpy.typing import NDArray
+from tuning_sets import TUNING_SETS, tuning_sets
 
 from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT, find_set, load_set
@@ -92,8 +93,12 @@ def frozen_problem(
 
 
 def tuning_problems(cache: Path) -> Iterator[tuple[str, str, Problem]]:
-    """Yield the tuning set, the name and the problem of every part of a tuning set."""
-    for name, corpus, truth, vectors in tuning_sets(cache):
+    """Yield the data set, the name and the problem of every tuning set made of one data set.
+
+    Mixed sets are left out: they contain texts of the set that is left out in turn.
+    """
+    unmixed = [name for name in TUNING_SETS if not name.startswith("mixed")]
+    for name, corpus, truth, vectors in tuning_sets(cache, unmixed):
         for clusterer in CLUSTERERS:
             yield name.split(",")[0], f"{name}, {clusterer}", frozen_problem(corpus, truth, vectors, clusterer, 0)
 

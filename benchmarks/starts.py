@@ -3,9 +3,9 @@
     PYTHONPATH=src python benchmarks/starts.py --sets tuning --out benchmarks/results/starts.json
     PYTHONPATH=src python benchmarks/starts.py --sets short --out benchmarks/results/starts.json
 
-Tuning sets are those of choose_k.py: samples of at most 4,000 distinct texts, or those of some of their classes. Of the
-eight short-text sets all texts are clustered. The number of classes is given. Results are added to the file set by set;
-embeddings are stored in ``--cache``.
+Tuning sets are those of tuning_sets.py; ``--only NAME`` selects one, and can be repeated. Of the eight short-text sets
+all texts are clustered. The number of classes is given. Results are added to the file set by set; embeddings are stored
+in ``--cache``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from choose_k import short_sets, tuning_sets
+from choose_k import short_sets
 from numpy.typing import NDArray
+from tuning_sets import tuning_sets
 
 from coterie import __version__
 from coterie.benchmark.sets import EIGHT_SHORT
@@ -43,6 +44,7 @@ RECORD_NAMES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="tuning", help="tuning, short, or names of short-text sets: a,b")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="a tuning set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=Path("embeddings"))
     parser.add_argument("--out", type=Path, required=True)
@@ -50,7 +52,8 @@ def main() -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     tuning = options.sets == "tuning"
     names = EIGHT_SHORT if options.sets == "short" else tuple(options.sets.split(","))
-    for name, corpus, labels, vectors in tuning_sets(options.cache) if tuning else short_sets(names, options.cache):
+    sets = tuning_sets(options.cache, options.only) if tuning else short_sets(names, options.cache)
+    for name, corpus, labels, vectors in sets:
         found = measured(corpus, labels, vectors, options.seed)
         print(name, found["chosen"], found["even"], found["returned"], "best", found["best"], flush=True)
         content = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else {}

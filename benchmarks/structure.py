@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/structure.py --out benchmarks/results/structure.json
 
-On the tuning sets of choose_k.py, whole (1,500 texts at most) and as samples of 200 and 100 texts, beside texts of
+On the tuning sets of tuning_sets.py, whole (1,500 texts at most) and as samples of 200 and 100 texts, beside texts of
 words that are sampled from theirs, and variations of one message. Embeddings are stored in ``--cache``.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from choose_k import tuning_sets
 from numpy.typing import NDArray
+from tuning_sets import tuning_sets
 
 from coterie import __version__
 from coterie.encoders.transformer import TransformerEncoder

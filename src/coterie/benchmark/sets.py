@@ -189,7 +189,7 @@ def load_set(dataset: BenchmarkSet) -> Loaded:
     if dataset.sample_size is not None:
         rows = sorted(generator.permutation(rows)[: dataset.sample_size].tolist())
     if dataset.imbalance != 1:
-        rows = _uneven(generator.permutation(rows).tolist(), data.labels, dataset.imbalance)
+        rows = uneven_rows(generator.permutation(rows).tolist(), data.labels, dataset.imbalance)
     apart = sorted(generator.permutation(rows)[: round(dataset.held_out * len(rows))].tolist())
     fitted = sorted(set(rows) - set(apart))
     return Loaded(
@@ -236,7 +236,7 @@ def _first_of_document(rows: list[int], documents: Any, labels: Any, most: int) 
     return chosen
 
 
-def _uneven(rows: list[int], labels: Any, ratio: float) -> list[int]:
+def uneven_rows(rows: list[int], labels: Any, ratio: float) -> list[int]:
     """Return rows, given in random order, such that the sizes of classes fall by a factor of ``ratio`` in all."""
     names = sorted({labels[row] for row in rows})
     sizes = Counter(labels[row] for row in rows)
