@@ -23,6 +23,7 @@ from coterie.methods.baselines.tfidf import TfIdf as TfIdf
 from coterie.methods.baselines.tsdae import TSDAE as TSDAE
 from coterie.methods.clusterbert import ClusterBERT as ClusterBERT
 from coterie.methods.deccrl.method import DECCRL as DECCRL
+from coterie.methods.lexical.method import LexicalClusters as LexicalClusters
 from coterie.methods.persistence import load as load
 from coterie.methods.sccl import SCCL as SCCL
 from coterie.methods.uftc import UFTC as UFTC

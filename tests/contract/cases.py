@@ -40,6 +40,8 @@ FAST_SETTINGS: dict[str, dict[str, Any]] = {
     # A vocabulary that 24 texts can have.
     "deccrl": {"min_df": 1, "max_df": 1.0, "stop_words": None, "topic_steps": 2},
     "stcc": {"epochs": 2, "n_bits": 8, "word_dimension": 8},
+    # Half a dozen steps.
+    "lexical": {"hidden": 16, "dimension": 8, "epochs": 1, "min_steps": 6},
     "ae": {"layers": "16-6", "pretrain_steps": 20},
     # A random encoder's vectors are so close together that a step of the default length would leave their centres.
     **{
@@ -121,7 +123,7 @@ class Case:
     @property
     def trains_network(self) -> bool:
         """Whether a network is trained on fixed vectors."""
-        return self.info.name in NETWORKS
+        return self.info.name in NETWORKS or self.info.name == "lexical"
 
     @property
     def fast_training(self) -> TrainingConfig:

@@ -105,6 +105,13 @@ NONSENSE: dict[str, list[Any]] = {
     "epochs": ["long", None, 0, 1.5],
     "batch_size": ["8", None, 0, 8.5],
     "learning_rate": ["slow", None, 0, math.nan, math.inf],
+    # lexical clusters
+    "hidden": ["wide", None, 0, 1.5],
+    "dimension": ["wide", None, 0, 1.5],
+    "min_steps": ["long", None, 0, 1.5],
+    "dropout": ["some", None, -0.1, 1, math.nan],
+    "kl_weight": ["much", None, -1.0, math.nan, math.inf],
+    "contrast_weight": ["much", None, -1.0, math.nan, math.inf],
     # methods over fixed vectors
     "features": ["no such", None],
     "layers": ["wide", None, "", "16-0", "16-", 16],

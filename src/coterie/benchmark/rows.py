@@ -102,6 +102,7 @@ ROWS: tuple[Row, ...] = (
     Row("umap-kmeans", "frozen encoder + UMAP + k-means", "frozen", {"clusterer": "umap"}, requires="umap"),
     Row("frozen-chosen", "frozen encoder + the clustering chosen without labels", "frozen", {"clusterer": "chosen"}),
     Row("sif", "SIF + k-means", "sif", published="sif"),
+    Row("lexical", "Lexical clusters", "lexical"),
     *_on("ae", "AE + k-means", "ae"),
     *_on("dec", "DEC", "dec"),
     *_on("idec", "IDEC", "idec"),

@@ -85,6 +85,15 @@ METHODS: tuple[MethodInfo, ...] = (
         trains_encoder=True,
     ),
     MethodInfo(
+        name="lexical",
+        target="coterie.methods.lexical.method:LexicalClusters",
+        title="Lexical clusters",
+        kind="own",
+        summary="a small network trained on weighted word counts, then k-means or a linkage; no pretrained encoder",
+        citation="",
+        trains_encoder=False,
+    ),
+    MethodInfo(
         name="sccl",
         target="coterie.methods.sccl:SCCL",
         title="SCCL",
