@@ -37,9 +37,7 @@ def test_predict(fitted: ClusteringMethod) -> None:
     np.testing.assert_array_equal(labels[labels >= 0], fitted.predict(UNSEEN))
 
 
-def test_predict_of_the_training_texts_is_the_labels(case: Case, fitted: ClusteringMethod) -> None:
-    if case.is_linkage:
-        pytest.skip("a linkage has no centres: see predict_agreement_")
+def test_predict_of_the_training_texts_is_the_labels(fitted: ClusteringMethod) -> None:
     np.testing.assert_array_equal(fitted.predict(ROWS), fitted.labels_)
     answer = fitted.assign(ROWS)
     labels, confidence = answer.labels, answer.confidence
@@ -97,7 +95,7 @@ def test_transform(fitted: ClusteringMethod) -> None:
 def test_predicting_changes_nothing_in_the_model(case: Case, fitted: ClusteringMethod, saved: Path) -> None:
     """As scikit-learn asks: the same model can answer from several threads, and saves alike before and after."""
     model = coterie.load(saved, device="cpu")
-    parts = {"encoder_", "words_", "sif_", "network_", "head_", "view_"}
+    parts = {"encoder_", "words_", "sif_", "network_", "head_", "view_", "fitted_texts_"}
     before = {name: deepcopy(value) for name, value in vars(model).items() if name not in parts}
     for call in (model.predict, model.predict_proba, model.assign, model.transform):
         call(UNSEEN)
@@ -154,9 +152,12 @@ def test_exact_ties_are_broken_alike_in_fit_and_predict(clusterer: str) -> None:
     for points in grids:
         texts = [f"text {i}" for i in range(len(points))]
         model = FrozenEncoder(K, clusterer=clusterer).fit(texts, embeddings=points)
-        agreement = (model.predict(texts, embeddings=points) == model.labels_).mean()
+        found = model.predict(texts, embeddings=points)
+        np.testing.assert_array_equal(found, model.labels_, err_msg=str(points.tolist()))
+        # New texts with the same vectors: what the fit counted as the agreement of the nearest mean.
+        new = model.predict([f"new {text}" for text in texts], embeddings=points)
         expected = model.predict_agreement_ if clusterer in LINKAGES else 1.0
-        assert agreement == pytest.approx(expected), points.tolist()
+        assert (new == model.labels_).mean() == pytest.approx(expected), points.tolist()
 
 
 def test_near_ties_of_given_vectors_are_resolved_by_their_own_distances() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,12 @@ from coterie.methods.results import Encoded, Learned, blank_rows, lead
 
 if TYPE_CHECKING:
     from coterie.methods.base import ClusteringMethod
+    from coterie.methods.fitted_texts import FittedTexts
 
 # Texts that are embedded together: enough to use the whole device and to sort by length, few enough for the memory.
 TEXTS_PER_BLOCK = 65_536
+# Factor that makes one of two equal probabilities the larger one, and survives the division by their sum.
+BARELY_MORE = 1 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Block:
     probabilities:
         Probability of each cluster, ``texts x clusters``.
     own_labels:
-        Clusters that a head or the method's own partition gives, ``None`` where the nearest centre decides.
+        Clusters that a head, the method's own partition or the fit gives, ``None`` where the nearest centre decides.
     blank:
         Which texts have a vector of zeros.
     """
@@ -117,7 +120,8 @@ class Assigner:
                 own_labels = None if probabilities is None else probabilities.argmax(axis=1)
                 needed = probabilities is None or with_distances
                 distances = self._distances(some[part], features, encoded.noise) if needed else None
-                yield self._block(here[part], features, distances, probabilities, own_labels)
+                block = self._block(here[part], features, distances, probabilities, own_labels)
+                yield _keep_fitted_labels(block, method.fitted_texts_, some[part])
 
     def fitted_texts(self, texts: Sequence[str], rows: NDArray[np.int64], learned: Learned) -> Iterator[Block]:
         """Yield blocks of the texts a method was fitted on, with its own partition where it has one."""
@@ -171,6 +175,24 @@ class Assigner:
                 alone = self._method._encode_one_by_one([texts[i] for i in ties.tolist()])
             distances[ties] = exact_squared_distances(alone, self._centers)
         return distances
+
+
+def _keep_fitted_labels(block: Block, fitted: FittedTexts | None, texts: Sequence[str]) -> Block:
+    """Return the block with the texts of the fit in their clusters of the fit.
+
+    Where another cluster is more probable, the text's own cluster gets the same probability, so its confidence is 0.
+    """
+    if fitted is None:
+        return block
+    labels, found = block.labels, fitted.find(texts)
+    rows = np.flatnonzero((found >= 0) & (found != labels))
+    if not len(rows):
+        return block
+    probabilities, labels = block.probabilities.copy(), labels.copy()
+    labels[rows] = found[rows]
+    probabilities[rows, found[rows]] = probabilities[rows].max(axis=1) * BARELY_MORE
+    probabilities[rows] /= probabilities[rows].sum(axis=1, keepdims=True)
+    return replace(block, probabilities=probabilities, own_labels=labels)
 
 
 class Assignment:

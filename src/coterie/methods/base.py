@@ -28,6 +28,7 @@ from coterie.training.history import History
 from coterie.types import Topic
 
 if TYPE_CHECKING:
+    from coterie.methods.fitted_texts import FittedTexts
     from coterie.selection.training_verdict import TrainingVerdict
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,8 @@ class ClusteringMethod(ClusterMixin, BaseEstimator, ABC):
     history_: History = field(init=False)
     timings_: dict[str, float] = field(init=False)
     notes_: tuple[str, ...] = field(init=False)
+    # The clusters of the fit's texts, for methods whose partition is not what ``predict`` would give.
+    fitted_texts_: FittedTexts | None = field(default=None, init=False)
     # Whether training helped; ``None`` where nothing was trained, or where it has not been judged.
     training_verdict_: TrainingVerdict | None = field(default=None, init=False)
 

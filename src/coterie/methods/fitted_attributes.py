@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.clustering.assignment import align_labels, alignment
 from coterie.methods.assignment import Assigner, Assignment
+from coterie.methods.fitted_texts import FittedTexts
 from coterie.methods.results import Learned
 from coterie.text.sampling import Sample
 
@@ -43,10 +44,14 @@ def set_fitted_attributes(
     if (n_used := len(np.unique(labels))) < k:
         method._note(f"{k - n_used} of {k} clusters stayed empty")
     if learned.labels is not None:
+        method.fitted_texts_ = FittedTexts.of(sample.corpus.distinct, labels[sample.drawn])
         agreement = float(counts[labels == assignment.nearest(order)].sum() / counts.sum())
         method.predict_agreement_ = agreement
-        outcome = f"differs on {1 - agreement:.1%} of the rows" if agreement < 1 else "agrees on every row"
-        method._note(f"predict assigns a text to the nearest cluster mean, which for the texts of this fit {outcome}")
+        outcome = f"agrees on {agreement:.1%}" if agreement < 1 else "agrees on all of them"
+        method._note(
+            "predict assigns a new text to the nearest cluster mean; for the texts of this fit, which keep their "
+            f"cluster in any case, that {outcome}"
+        )
 
 
 def _assign_others(

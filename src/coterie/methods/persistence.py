@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from coterie.errors import ModelFolderError, SettingError
 from coterie.files import atomic_folder, write_json
 from coterie.methods.base import ClusteringMethod
+from coterie.methods.fitted_texts import FittedTexts
 from coterie.methods.registry import METHODS, find_method
 from coterie.selection.training_verdict import TrainingVerdict
 from coterie.training.config import TrainingConfig
@@ -37,6 +38,8 @@ FITTED_ARRAYS = (
     "kmeans_labels_",
     "initial_labels_",
 )
+# Digests and clusters of the texts of the fit (:class:`~coterie.methods.fitted_texts.FittedTexts`).
+FITTED_TEXTS = ("fitted_texts.digests", "fitted_texts.labels")
 
 
 def save(method: ClusteringMethod, folder: Path) -> None:
@@ -51,6 +54,8 @@ def save(method: ClusteringMethod, folder: Path) -> None:
     with atomic_folder(folder) as scratch:
         extra = method._save_parts(scratch)
         arrays = {name: fitted[name] for name in FITTED_ARRAYS if name in fitted} | method._state()
+        if method.fitted_texts_ is not None:
+            arrays |= dict(zip(FITTED_TEXTS, (method.fitted_texts_.digests, method.fitted_texts_.labels), strict=True))
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, scratch / ARRAYS_FILE)
         write_json(
             scratch / META_FILE,
@@ -137,6 +142,9 @@ def _rebuild(path: Path, meta: dict[str, Any], arrays: dict[str, Any], device: s
             setattr(method, name, arrays[name])
     if meta["predict_agreement"] is not None:
         method.predict_agreement_ = meta["predict_agreement"]
+    # Folders of earlier versions have no digests.
+    if FITTED_TEXTS[0] in arrays:
+        method.fitted_texts_ = FittedTexts(*(arrays[name] for name in FITTED_TEXTS))
     method.seed_ = meta["seed"]
     method.timings_ = {}
     method.notes_ = tuple(meta["notes"])
