@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 from conftest import topic_texts
-from reference.lexical_oracle import batch_losses, lexical_view, total_gradients
+from reference.lexical_oracle import (
+    CONTRAST_WEIGHT,
+    KL_WEIGHT,
+    TEMPERATURE,
+    batch_losses,
+    lexical_view,
+    total_gradients,
+)
 from scipy import sparse
 
 from coterie import LexicalClusters
@@ -206,7 +213,8 @@ def _parameters(network: LexicalNetwork) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("weights", [[1, 1, 1], [1, 4, 2]])
 def test_losses_and_gradients_in_float64(weights: list[int]) -> None:
     texts, neighbours = _pairs()
-    network, config = _network(), LexicalConfig(dropout=0.0)
+    network = _network()
+    config = LexicalConfig(dropout=0.0, kl_weight=KL_WEIGHT, contrast_weight=CONTRAST_WEIGHT, temperature=TEMPERATURE)
     # The same generator draws dropout first, then the noise of the latents.
     generator = torch.Generator().manual_seed(5)
     torch.rand((6, 5), generator=generator)

@@ -35,6 +35,10 @@ class LexicalClusters(PartitionMixin):
     is needed, and training takes some seconds on a laptop. It is at its best on texts with telling words, such as
     titles, names and technical terms; where the same words serve several classes, a pretrained encoder is better.
 
+    On 3,000 texts of each of five tuning sets its mean accuracy is 47.2 % (three seeds); k-means of TF-IDF rows with
+    the same words has 34.4 %. Most of the settings below change that mean by less than one point
+    (benchmarks/results/lexical_trials.json).
+
     The idea is the first stage of COTC (Li et al., EMNLP 2024), which trains such a network together with a sentence
     encoder. Of more than 30,000 distinct texts, 30,000 are sampled for training and the others are assigned
     afterwards; ``fit(sample=N)`` sets another number.

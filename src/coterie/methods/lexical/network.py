@@ -33,14 +33,14 @@ class LexicalConfig:
 
     hidden: int = 512
     dimension: int = 128
-    neighbours: int = 10
+    neighbours: int = 20
     epochs: int = 20
     min_steps: int = 600
     batch_size: int = 128
     learning_rate: float = 1e-3
     dropout: float = 0.2
     kl_weight: float = 0.1
-    contrast_weight: float = 10.0
+    contrast_weight: float = 3.0
     temperature: float = 0.5
 
 
