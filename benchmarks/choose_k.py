@@ -30,7 +30,7 @@ from coterie.benchmark.sets import EIGHT_SHORT, find_set, load_set
 from coterie.clustering.kmeans import kmeans
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.metrics.external.scores import evaluate
-from coterie.selection.k_choice import NEARLY_EQUAL, WEIGHTS, KCandidate, choose_k
+from coterie.selection.k_choice import NEARLY_EQUAL, PENALTY, WEIGHTS, KCandidate, choose_k
 from coterie.text.corpus import Corpus, as_corpus
 
 
@@ -77,7 +77,7 @@ def measured(corpus: Corpus, labels: list[str], vectors: NDArray[np.float32]) ->
         "why": list(found.why),
         "each_sign_alone": {
             name: max(found.candidates, key=lambda each: getattr(each, name)).k
-            for name in ("stability", "silhouette", "gap", "neighbours", "words")
+            for name in ("information", "neighbours", "words", "silhouette", "stability", "gap")
         },
         "at_chosen": scores(found.k),
         "at_classes": scores(classes),
@@ -108,6 +108,7 @@ def add(path: Path, key: str, name: str, found: dict[str, Any]) -> None:
         "code_version": __version__,
         "encoder": DEFAULT_MODEL,
         "weights": dict(WEIGHTS),
+        "penalty": PENALTY,
     }
     content.setdefault(key, {})[name] = found
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -28,10 +28,10 @@ def test_the_choice_is_told_and_written_down(texts_csv: Path, tiny_encoder: Path
     assert (choice["lowest"], choice["highest"], choice["looked_at"]) == (2, 23, 60)
     best = max(choice["candidates"], key=lambda each: each["score"])
     assert best["k"] == choice["k"]
-    assert {"stability", "silhouette", "gap", "neighbours", "words"} < set(best)
+    assert {"information", "stability", "silhouette", "gap", "neighbours", "words"} < set(best)
     for sentence in choice["why"]:
         assert f"k: {sentence}." in outcome.out
-    assert (run / "k.svg").read_text(encoding="utf-8").count("silhouette (weight 1)") == 1
+    assert (run / "k.svg").read_text(encoding="utf-8").count("information (weight 1)") == 1
     for ending in ("png", "svg", "html"):
         done("plot", run, "k", "-o", tmp_path / f"k.{ending}", "--device", "cpu")
     assert (tmp_path / "k.svg").read_bytes() == (run / "k.svg").read_bytes()

@@ -14,10 +14,10 @@ from sklearn.metrics import silhouette_score
 
 from coterie import selection
 from coterie.errors import InputError, SettingError
-from coterie.metrics.internal.modularity import lexical_pairs, modularity
+from coterie.metrics.internal.modularity import lexical_pairs, modularity, neighbour_information
 from coterie.metrics.internal.silhouette import cosine_silhouette
 from coterie.selection import ChosenK, choose_k, k_choice
-from coterie.selection.k_choice import WEIGHTS
+from coterie.selection.k_choice import PENALTY
 from coterie.selection.k_criteria import TreeCriteria
 from coterie.selection.k_grid import geometric_grid, parse_range, refine_grid, resolve_range
 
@@ -42,6 +42,16 @@ def test_clouds_are_counted(k: int, seed: int) -> None:
     assert best.k == found.k
     assert best.stability > 0.9
     assert not any("no clear clusters" in sentence for sentence in found.why)
+
+
+def test_many_small_clouds_are_counted() -> None:
+    """Modularity alone is nearly the same for 60 clusters and for half as many."""
+    found = choose_k(vectors=clouds(60, each=12))
+    assert 55 <= found.k <= 65
+    by_k = {each.k: each for each in found.candidates}
+    half = min(by_k, key=lambda k: abs(k - 30))
+    assert by_k[found.k].neighbours - by_k[half].neighbours < 0.05
+    assert by_k[found.k].information - by_k[half].information > 0.3
 
 
 def test_one_cloud_is_noticed() -> None:
@@ -77,8 +87,8 @@ def test_words_count_where_there_are_texts() -> None:
     assert with_texts.k == without.k == 3
     (best,) = [each for each in with_texts.candidates if each.k == 3]
     assert best.words > 0.2
-    expected = sum(weight * getattr(best, name) for name, weight in WEIGHTS.items())
-    assert best.score == pytest.approx(expected)
+    assert best.score == pytest.approx(best.information + best.neighbours - PENALTY * math.log(3))
+    assert with_texts.to_dict()["weights"] == {"information": 1.0, "neighbours": 1.0}
     assert all(math.isnan(each.words) for each in without.candidates)
     assert without.to_dict()["candidates"][0]["words"] is None
 
@@ -165,6 +175,31 @@ def test_modularity_by_hand() -> None:
     assert modularity(labels, first, second) == pytest.approx(3 / 4 - (0.5 * 0.75 + 0.5 * 0.25))
     assert modularity(np.zeros(4, dtype=np.int64), first, second) == 0
     assert math.isnan(modularity(labels, first[:0], second[:0]))
+
+
+def test_neighbour_information_by_hand() -> None:
+    near = np.array([[1], [0], [3], [0]])
+    # Three of four neighbours in one cluster, where half are expected by chance.
+    expected = 0.75 * math.log(0.75 / 0.5) + 0.25 * math.log(0.25 / 0.5)
+    assert neighbour_information(np.array([0, 0, 1, 1]), near) == pytest.approx(expected)
+    assert neighbour_information(np.zeros(4, dtype=np.int64), near) == 0
+    assert neighbour_information(np.array([0, 1, 0, 1]), near) == 0  # fewer together than by chance
+    # Of clusters found exactly, the information is the logarithm of their number.
+    labels = np.repeat(np.arange(5), 20)
+    inside = np.array(
+        [[other for other in range(100) if labels[other] == labels[row] and other != row][:10] for row in range(100)]
+    )
+    assert neighbour_information(labels, inside) == pytest.approx(math.log(5))
+    assert neighbour_information(labels // 2, inside) < math.log(5)
+
+
+def test_only_as_many_neighbours_count_as_a_small_cluster_has() -> None:
+    labels = np.repeat(np.arange(2), [4, 36])
+    # The first three of ten neighbours are in the cluster; of a cluster of four texts, only three count.
+    near = np.array([[other for other in range(4) if other != row] + [*range(4, 11)] for row in range(4)])
+    near = np.vstack([near, [[other for other in range(4, 40) if other != row][:10] for row in range(4, 40)]])
+    chance = (4 / 40) ** 2 + (36 / 40) ** 2
+    assert neighbour_information(labels, near) == pytest.approx(-math.log(chance))
 
 
 def test_texts_without_a_common_word_are_no_neighbours() -> None:

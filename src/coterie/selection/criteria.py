@@ -9,7 +9,7 @@ neighbours, words. These modules select criteria from it by name:
 
 Two more need other clusterings of the same texts and are computed where those are made: ``stability``
 (:func:`coterie.selection.start_choice.stability_of`, :mod:`coterie.selection.k_criteria`) and ``gap``
-(:mod:`coterie.selection.k_criteria`).
+(:mod:`coterie.selection.k_criteria`). ``information``, which decides on the number of clusters, is computed there too.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import combinations
 from pathlib import Path
@@ -25,6 +26,7 @@ from coterie.report.plots.plot_data import (
     MapPlot,
     MapPoints,
     TablePlot,
+    build_cluster_count_plot,
     build_plot,
     mark_lines,
 )
@@ -120,7 +122,8 @@ def test_why_so_many_clusters(shown: ReportModel) -> None:
     assert first.x == tuple(each["k"] for each in choice["candidates"])
     assert first.y == tuple(each["score"] for each in choice["candidates"])
     assert [curve.title.split()[0] for curve in plot.curves] == [
-        "sum",
+        "score",
+        "information",
         "neighbours",
         "silhouette",
         "stability",
@@ -133,6 +136,22 @@ def test_why_so_many_clusters(shown: ReportModel) -> None:
     assert all(str(choice["k"]) in {each.get_text() for each in axes.texts} for axes in shown_axes)
     marked = [trace for trace in plotly_figure(plot).data if trace.text]
     assert [trace.x[0] for trace in marked] == [choice["k"]] * len(plot.curves)
+
+
+def test_the_choice_of_an_earlier_version_is_plotted(shown: ReportModel) -> None:
+    """It had a sum of four criteria, and no information."""
+    choice = json.loads(json.dumps(shown.run.about["choice_of_k"]))
+    for each in choice["candidates"]:
+        del each["information"]
+    choice["weights"] = {"neighbours": 1.0, "silhouette": 1.0, "stability": 0.5, "words": 0.5}
+    titles = [curve.title for curve in build_cluster_count_plot(choice).curves]
+    assert titles == [
+        "score (decides)",
+        "neighbours (weight 1)",
+        "silhouette (weight 1)",
+        "stability (weight 0.5)",
+        "gap (not used)",
+    ]
 
 
 def test_sizes_and_similarity(shown: ReportModel) -> None:

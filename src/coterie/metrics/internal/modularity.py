@@ -14,6 +14,9 @@ from coterie.clustering.nearest import nearest
 NEIGHBOURS = 5
 # Number of most frequent words for TF-IDF: more words cost memory and hardly change the nearest neighbours.
 MAX_WORDS = 20_000
+# Most neighbours of a text in :func:`neighbour_information`, as a share of the size of its cluster: among more of them,
+# many would belong to other clusters even where a small cluster is found exactly.
+SHARE_OF_CLUSTER = 0.7
 # Two arrays of the same length: rows, and one neighbour of each.
 NeighbourPairs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -39,6 +42,36 @@ def normalised_modularity(labels: NDArray[np.int64], first: NDArray[np.int64], s
 def beyond_chance(observed: float, expected: float) -> float:
     """Return an agreement corrected for chance: 1 for full agreement, 0 for that of chance (Cohen, 1960)."""
     return (observed - expected) / max(1 - expected, 1e-12)
+
+
+def neighbour_information(labels: NDArray[np.int64], near: NDArray[np.int64]) -> float:
+    """Return how much clusters tell about which texts are neighbours, in nats per neighbour; larger is better.
+
+    It is the log-likelihood, beyond chance, of a planted partition:
+    ``t log(t / c) + (1 - t) log((1 - t) / (1 - c))``. ``t`` is the share of neighbours in the text's own cluster, ``c``
+    the share expected by chance: the sum of the squared shares of texts in the clusters. Splitting a cluster between
+    neighbourhoods raises it, because ``c`` falls; splitting neighbourhoods lowers it, because ``t`` falls. Modularity,
+    which is ``t - c``, hardly rises once ``c`` is small, so it does not tell many clusters apart.
+
+    Parameters
+    ----------
+    labels:
+        Cluster of each text, from 0.
+    near:
+        The nearest rows of each row, the nearest first: one row per text. Of a text in a cluster of few texts, only the
+        first ``SHARE_OF_CLUSTER`` times as many as the cluster has texts count.
+    """
+    n_texts, count = near.shape
+    sizes = np.bincount(labels)
+    counted = np.clip(np.ceil(SHARE_OF_CLUSTER * sizes), 1, count).astype(np.int64)[labels]
+    mask = np.arange(count) < counted[:, None]
+    inside = (labels[near] == labels[:, None]) & mask
+    together = float((inside.sum(axis=1) / counted).mean())
+    by_chance = float(((sizes / n_texts) ** 2).sum())
+    if together <= by_chance:
+        return 0.0
+    found = together * np.log(together / by_chance)
+    return float(found if together == 1 else found + (1 - together) * np.log((1 - together) / (1 - by_chance)))
 
 
 def _share_together(

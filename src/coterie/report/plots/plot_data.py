@@ -160,13 +160,14 @@ def build_plot(
 
 def build_cluster_count_plot(choice: Mapping[str, Any]) -> CurvePlot:
     """Return every criterion over the numbers of clusters that were tried; ``choice_of_k`` of a ``run.json``."""
-    titles = {"score": "sum of the criteria (decides)"} | {
-        name: f"{name} (weight {weight:g})" for name, weight in choice["weights"].items()
-    }
-    titles.setdefault("gap", "gap (not used)")
+    weights = choice["weights"]
+    titles = {"score": "score (decides)"}
+    for name in ("information", "neighbours", "words", "silhouette", "stability", "gap"):
+        titles[name] = f"{name} (weight {weights[name]:g})" if name in weights else f"{name} (not used)"
     curves = []
     for name, title in titles.items():
-        points = [(each["k"], each[name]) for each in choice["candidates"] if each[name] is not None]
+        # Runs of earlier versions have no information.
+        points = [(each["k"], each[name]) for each in choice["candidates"] if each.get(name) is not None]
         if points:
             curves.append(Curve(title, *map(tuple, zip(*points, strict=True))))
     title = f"{choice['k']} clusters chosen, from {choice['lowest']} to {choice['highest']}"

@@ -139,10 +139,11 @@ function fillChoice() {
   if (!choice) return;
   byId("choice").hidden = false;
   byId("choice-body").append(...choice.why.map((text) => make("p", { text: `${text[0].toUpperCase()}${text.slice(1)}.` })));
-  const titles = { score: "sum of the criteria (decides)", stability: "stability under resampling", silhouette: "silhouette", neighbours: "semantic neighbours in one cluster", words: "lexical neighbours in one cluster", gap: "gap (not used)" };
+  const titles = { score: "score (decides)", information: "information on neighbours", stability: "stability under resampling", silhouette: "silhouette", neighbours: "semantic neighbours in one cluster", words: "lexical neighbours in one cluster", gap: "gap" };
   for (const [name, title] of Object.entries(titles)) {
-    const line = choice.candidates.filter((each) => each[name] !== null).map((each) => [each.k, each[name]]);
-    if (line.length > 1) byId("choice-panels").append(lineChart(title, [{ points: line }], { marks: [{ at: choice.k, name: String(choice.k) }], x: "clusters" }));
+    const line = choice.candidates.filter((each) => Number.isFinite(each[name])).map((each) => [each.k, each[name]]);
+    const used = name === "score" || name in choice.weights;
+    if (line.length > 1) byId("choice-panels").append(lineChart(used ? title : `${title} (not used)`, [{ points: line }], { marks: [{ at: choice.k, name: String(choice.k) }], x: "clusters" }));
   }
 }
 
