@@ -66,6 +66,15 @@ def test_the_same_seed_gives_the_same_choice() -> None:
     assert _as_json(choose_k(vectors=vectors, seed=3)) != _as_json(choose_k(vectors=vectors, seed=4))
 
 
+def test_without_a_sample_the_seed_does_not_matter() -> None:
+    texts, _ = topic_texts(90)
+    vectors = np.random.default_rng(1).normal(size=(90, 6))
+    scores = [
+        [(each.k, each.score) for each in choose_k(texts, vectors=vectors, seed=seed).candidates] for seed in (0, 7)
+    ]
+    assert scores[0] == scores[1]
+
+
 def _as_json(found: ChosenK) -> str:
     return json.dumps(found.to_dict(), allow_nan=False)
 

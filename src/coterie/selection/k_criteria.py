@@ -24,6 +24,9 @@ from coterie.selection.neighbour_graphs import GRAPH_NEIGHBOURS, LexicalGraph, N
 DIMENSIONS = 50
 # Clusters by which the lexical graph is weighted, as a share of the root of the number of texts: 21 for 4,000 texts.
 CLUSTERS_PER_ROOT = 1 / 3
+# Seed of the clusters by which the lexical graph is weighted. It is fixed, so that up to 4,000 texts give the same
+# number whatever the seed of the fit is.
+WEIGHT_SEED = 0
 # Subsamples to measure stability on, in pairs, so an even number: each costs a neighbour graph and a tree.
 SUBSAMPLES = 6
 # Share of the texts in a subsample: two thirds of the texts are then in both of a pair.
@@ -65,7 +68,7 @@ class TreeCriteria:
         self.units: NDArray[np.float32] = np.asarray(unit_rows(vectors), dtype=np.float32)
         n_texts = len(self.units)
         lexical = None if texts is None else LexicalGraph.build(texts)
-        graphs = build_graphs(self.units, lexical, max(2, int(CLUSTERS_PER_ROOT * n_texts**0.5)), seed=seed)
+        graphs = build_graphs(self.units, lexical, max(2, int(CLUSTERS_PER_ROOT * n_texts**0.5)), seed=WEIGHT_SEED)
         self._tree = _tree_of_graphs(graphs)
         self._near = nearest(self.units, min(GRAPH_NEIGHBOURS, n_texts - 1))[0]
         size = int(SUBSAMPLE_SHARE * n_texts)
