@@ -119,6 +119,12 @@ def uneven_by_rank(name: str) -> Texts:
     return take(texts, labels, rows_by_rank(labels, 0.5))
 
 
+def very_uneven_by_rank(name: str) -> Texts:
+    """Return texts of a data set such that class sizes fall with their rank."""
+    texts, labels = whole(name)
+    return take(texts, labels, rows_by_rank(labels, 1.0))
+
+
 def mixed(size: int) -> Texts:
     """Return at most ``size`` texts of every class of five data sets; a text in several has its first label."""
     label_of: dict[str, str] = {}
@@ -182,6 +188,11 @@ TUNING_SETS: dict[str, Callable[[], Texts]] = {
     "mixed": partial(mixed, 25),
     # Sizes fall from 75, as four of the 147 classes have fewer texts, by 147 ** 0.44 = 9.
     "mixed, uneven": partial(mixed_by_rank, 75, 0.44),
+    # Sizes fall by about 70 to 100.
+    "banking77, very uneven": partial(very_uneven_by_rank, "banking77"),
+    "snips, very uneven": partial(uneven, "snips", 100),
+    "pascal_flickr, very uneven": partial(uneven, "pascal_flickr", 100),
+    "mixed, very uneven": partial(mixed_by_rank, 300, 1.0),
 }
 
 

@@ -1,9 +1,9 @@
-"""Several clusterings of the same vectors, one of which is selected."""
+"""Candidates: clusterings of the same texts by several algorithms, of several views, with several kinds of sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.clustering.agglomerative import cut
 from coterie.clustering.kmeans import kmeans, unit_rows
+from coterie.selection.cluster_sizes import PENALTIES, UNEVEN
 from coterie.selection.graph import spectral_embedding
 from coterie.selection.neighbour_graphs import NeighbourGraphs, to_device
 from coterie.selection.refinement import refine_assignment
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # embedding. Average linkage of the plain vectors and of the spectral embedding is left out: on the tuning sets it was
 # best on ATIS alone, which is one large class, and often the worst.
 ALGORITHMS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed average", "graph k-means")
+AVERAGE_LINKAGE = "smoothed average"
 # Most eigenvectors in a spectral embedding, which bounds the time where there are many clusters.
 EIGENVECTORS = 60
 # Restarts of k-means.
@@ -33,12 +35,36 @@ LINKAGE_ROWS = 5_000
 BLOCK_ROWS = 2_048
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clustering:
-    """A clustering with the name of its algorithm; ``labels`` run from 0 without gaps."""
+    """A clustering of one view of the texts.
 
-    name: str
+    Attributes
+    ----------
+    algorithm:
+        One of ``ALGORITHMS``.
+    labels:
+        Cluster of each text; they run from 0 without gaps.
+    view:
+        Which vectors are clustered: ``"semantic"``, or ``"joined"`` with lexical ones.
+    sizes:
+        How much cluster sizes are balanced: a kind of :data:`~coterie.selection.cluster_sizes.PENALTIES`.
+    """
+
+    algorithm: str
     labels: NDArray[np.int64]
+    view: str = "semantic"
+    sizes: str = "free"
+
+    @property
+    def name(self) -> str:
+        """View, algorithm and sizes in words."""
+        return f"{self.view}, {self.algorithm}, {self.sizes} sizes"
+
+    @property
+    def size_kind(self) -> str:
+        """The kind of sizes by which it is weighted: average linkage, unless balanced, makes uneven ones."""
+        return UNEVEN if self.algorithm == AVERAGE_LINKAGE and self.sizes != "equal" else self.sizes
 
 
 def make_clusterings(
@@ -47,8 +73,9 @@ def make_clusterings(
     weights: NDArray[Any],
     seed: int,
     algorithms: Sequence[str] = ALGORITHMS,
+    view: str = "semantic",
 ) -> list[Clustering]:
-    """Cluster by each algorithm and refine (:func:`~coterie.selection.refinement.refine_assignment`).
+    """Cluster by each algorithm and refine (:func:`~coterie.selection.refinement.refine_assignment`); sizes are free.
 
     ``weights`` has the number of occurrences of each text; linkage counts each distinct text once.
     """
@@ -66,10 +93,19 @@ def make_clusterings(
             labels = kmeans(on_device, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
         else:
             rows = np.asarray(vectors, dtype=np.float64)
-            labels = cluster_by_linkage(rows, n_clusters, algorithm.lower(), seed, graphs.device)
+            labels = cluster_by_linkage(rows, n_clusters, algorithm.lower(), graphs.device)
         labels = renumber(labels)
-        found.append(Clustering(name, refine_assignment(graphs, labels, int(labels.max()) + 1, weights)))
+        found.append(Clustering(name, refine_assignment(graphs, labels, int(labels.max()) + 1, weights), view))
     return found
+
+
+def balance_sizes(
+    graphs: NeighbourGraphs, clustering: Clustering, weights: NDArray[Any], sizes: str = "equal"
+) -> Clustering:
+    """Refine a clustering under the penalty of a kind of sizes."""
+    labels = clustering.labels
+    balanced = refine_assignment(graphs, labels, int(labels.max()) + 1, weights, PENALTIES[sizes])
+    return replace(clustering, labels=balanced, sizes=sizes)
 
 
 def renumber(labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -78,15 +114,18 @@ def renumber(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def cluster_by_linkage(
-    vectors: NDArray[np.float64], n_clusters: int, method: str, seed: int, device: torch.device | str = "cpu"
+    vectors: NDArray[np.float64], n_clusters: int, method: str, device: torch.device | str = "cpu"
 ) -> NDArray[np.int64]:
-    """Cluster rows by linkage; of more than ``LINKAGE_ROWS``, a sample, and assign the others to the nearest of it."""
+    """Cluster rows by linkage; of more than ``LINKAGE_ROWS``, a sample, and assign the others to the nearest of it.
+
+    The sample depends on the number of rows alone, so that the seed of a fit does not change the result.
+    """
     from scipy.cluster.hierarchy import linkage
 
     n_rows = len(vectors)
     sampled = np.arange(n_rows)
     if n_rows > LINKAGE_ROWS:
-        sampled = np.sort(np.random.default_rng(seed).permutation(n_rows)[: max(LINKAGE_ROWS, n_clusters)])
+        sampled = np.sort(np.random.default_rng(n_rows).permutation(n_rows)[: max(LINKAGE_ROWS, n_clusters)])
     rows = unit_rows(vectors[sampled])
     labels = cut(np.asarray(linkage(_distances(rows, device), method)), len(rows), n_clusters)
     return labels if len(sampled) == n_rows else follow_nearest(vectors, sampled, labels, device)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Steps without a size penalty: afterwards hardly any text moves.
 STEPS = 10
-# Most steps with a size penalty: balancing moves more texts and takes longer.
-BALANCING_STEPS = 80
+# Most steps with a size penalty: balancing moves more texts, most of them in the first steps.
+BALANCING_STEPS = 25
 # Steps without a moved text after which the refinement ends.
 PATIENCE = 10
 # Temperature of the softmax over cosines with the cluster means.

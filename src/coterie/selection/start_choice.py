@@ -1,4 +1,4 @@
-"""Select one of several clusterings of the same vectors, without labels."""
+"""Make many candidates and combine them, without labels, into the clustering before training: the start."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from coterie.checks import check_whole
 from coterie.clustering.kmeans import unit_rows
 from coterie.errors import InputError
-from coterie.metrics.internal.modularity import normalised_modularity
-from coterie.selection.candidates import Clustering, follow_nearest, make_clusterings
-from coterie.selection.criteria import UNKNOWN, compute_criteria, relative_change
+from coterie.selection.candidates import (
+    AVERAGE_LINKAGE,
+    Clustering,
+    balance_sizes,
+    follow_nearest,
+    make_clusterings,
+)
+from coterie.selection.cluster_sizes import SizeEstimate, estimate_sizes
+from coterie.selection.consensus import find_consensus
+from coterie.selection.joined_vectors import join_vectors, lexical_share, view_agreement
 from coterie.selection.neighbour_graphs import LexicalGraph, NeighbourGraphs, build_graphs
-from coterie.selection.refinement import refine_assignment
 
 if TYPE_CHECKING:
     import torch
@@ -24,43 +30,42 @@ if TYPE_CHECKING:
 # Most distinct texts that are clustered and compared: the time of the neighbour search grows with the square of their
 # number. A larger set is sampled, and every other text gets the cluster of the nearest sampled text.
 MOST_TEXTS = 30_000
-# The criteria of a clustering (see :mod:`coterie.selection.criteria`) apart from its stability.
-CRITERIA = ("lexical_modularity", "normalised_semantic_modularity", "silhouette", "gaussian_likelihood")
-# Subsamples that are clustered again to measure stability.
-SUBSAMPLES = 4
-# Share of the texts in a subsample: any two subsamples then share most of their texts.
-SUBSAMPLE_SHARE = 0.7
-# Most texts in a subsample: each takes six clusterings.
-LARGEST_SUBSAMPLE = 2_000
-# Size penalty (see :func:`~coterie.selection.refinement.refine_assignment`) under which clusters become equal.
-EQUAL_SIZE_PENALTY = 5.0
-# The clustering on which it is tested whether sizes look equal.
-SIZE_TEST_CLUSTERING = "smoothed k-means"
-# Largest fall of lexical plus semantic modularity (relative) under balancing for which sizes look equal. On sets made
-# from the tuning sets, classes of equal size lose up to 4.8 %, uneven ones (1:20 and more) at least 8.5 %.
-LARGEST_FALL = 0.05
+# Algorithms whose clusters tell how much equal sizes cost.
+SIZE_ESTIMATE_ALGORITHMS = ("k-means", "smoothed k-means", "graph k-means")
+# Algorithms whose clusters tell how well the views agree.
+AGREEMENT_ALGORITHMS = ("k-means", "smoothed k-means", "smoothed Ward")
+# Algorithms with a candidate of each kind of sizes; those of the other algorithms are much like these.
+BALANCED_ALGORITHMS = {
+    "penalised": ("smoothed k-means", "smoothed Ward", AVERAGE_LINKAGE),
+    "equal": ("k-means", "smoothed k-means", "smoothed Ward", AVERAGE_LINKAGE, "graph k-means"),
+}
 
 
 @dataclass(frozen=True)
-class ScoredClustering:
-    """A clustering with its criteria; larger is better.
+class Candidate:
+    """A clustering that votes for the start.
 
     Attributes
     ----------
-    name, labels:
-        The algorithm and its clusters.
-    criteria:
-        By name: those of ``CRITERIA``, and ``"stability"``, the agreement (adjusted Rand index) with clusterings of
-        subsamples by the same algorithm. NaN where a criterion is unknown: lexical ones without texts, stability where
-        it was not computed.
-    score:
-        Mean over the known criteria, each standardised over all clusterings.
+    clustering:
+        The clustering.
+    weight:
+        Its weight in the vote.
+    agreement:
+        Its adjusted Rand index with the start.
     """
 
-    name: str
-    labels: NDArray[np.int64]
-    criteria: Mapping[str, float]
-    score: float
+    clustering: Clustering
+    weight: float
+    agreement: float
+
+    @property
+    def name(self) -> str:
+        return self.clustering.name
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        return self.clustering.labels
 
 
 @dataclass(frozen=True)
@@ -69,17 +74,26 @@ class ChosenStart:
 
     Attributes
     ----------
-    best:
-        The best clustering; where sizes look equal, the best of those with balanced sizes.
-    ranking:
-        All clusterings before any balancing, the best first.
-    equal_sizes:
-        Whether sizes look equal: balancing them costs little modularity.
+    labels:
+        Cluster of each text.
+    candidates:
+        All clusterings that voted, those that agree most with the result first.
+    sizes:
+        How much equal sizes cost.
+    view_agreement:
+        How well clusters by meaning and by words preserve each other's neighbours, from 0 to 1; ``None`` without
+        lexical vectors.
     """
 
-    best: ScoredClustering
-    ranking: tuple[ScoredClustering, ...]
-    equal_sizes: bool
+    labels: NDArray[np.int64]
+    candidates: tuple[Candidate, ...]
+    sizes: SizeEstimate
+    view_agreement: float | None = None
+
+    @property
+    def lexical_share(self) -> float:
+        """Share of the lexical vectors in the joined ones, from 0 to 1."""
+        return 0.0 if self.view_agreement is None else lexical_share(self.view_agreement)
 
 
 def choose_start(
@@ -87,22 +101,29 @@ def choose_start(
     n_clusters: int,
     *,
     vectors: Any,
+    lexical_vectors: Any = None,
     weights: NDArray[Any] | None = None,
     seed: int = 0,
     device: torch.device | str = "cpu",
 ) -> ChosenStart:
-    """Cluster ``vectors`` by six algorithms and select one clustering by label-free criteria.
+    """Cluster texts in many ways and return the partition that these candidates vote for.
+
+    Candidates are made by six algorithms, of the vectors and of those joined with lexical ones, with free, penalised
+    and equal sizes. How much each counts follows from how much equal sizes cost
+    (:mod:`coterie.selection.cluster_sizes`).
 
     Parameters
     ----------
     texts:
-        Distinct texts, for the lexical criteria; ``None`` leaves them out.
+        Distinct texts, for lexical neighbours; ``None`` leaves them out.
     n_clusters:
         How many clusters.
     vectors:
         One row per text.
+    lexical_vectors:
+        Vectors of the same texts by their words, one row per text; ``None`` leaves out the joined view.
     weights:
-        How often each text occurs, for k-means; by default once.
+        How often each text occurs; by default once.
     seed:
         Seed of k-means, of the sample of many texts, and of the spectral embedding.
     device:
@@ -114,7 +135,7 @@ def choose_start(
     >>> from coterie.selection import choose_start
     >>> corners = np.repeat(np.eye(4), 30, axis=0)
     >>> found = choose_start(None, 4, vectors=corners + np.random.default_rng(0).normal(scale=0.05, size=corners.shape))
-    >>> np.bincount(found.best.labels).tolist()
+    >>> np.bincount(found.labels).tolist()
     [30, 30, 30, 30]
     """
     check_whole("n_clusters", n_clusters, least=2)
@@ -124,87 +145,106 @@ def choose_start(
     weights = np.ones(len(units), dtype=np.int64) if weights is None else np.asarray(weights)
     sampled = np.sort(np.random.default_rng(seed).permutation(len(units))[: max(MOST_TEXTS, n_clusters + 2)])
     lexical = None if texts is None else LexicalGraph.build([texts[row] for row in sampled.tolist()], device)
-    graphs = build_graphs(units[sampled], lexical, n_clusters, device=device, seed=seed)
-    found = choose_among(graphs, n_clusters, weights[sampled], seed)
+    semantic = build_graphs(units[sampled], lexical, n_clusters, device=device, seed=seed)
+    by_words = None if lexical_vectors is None else np.asarray(lexical_vectors, dtype=np.float32)[sampled]
+    found = choose_among(semantic, n_clusters, weights[sampled], seed, by_words)
     if len(sampled) == len(units):
         return found
-    best, *ranking = (
-        replace(each, labels=follow_nearest(units, sampled, each.labels, device))
-        for each in (found.best, *found.ranking)
+    candidates = tuple(
+        replace(each, clustering=replace(each.clustering, labels=follow_nearest(units, sampled, each.labels, device)))
+        for each in found.candidates
     )
-    return ChosenStart(best, tuple(ranking), found.equal_sizes)
+    return replace(found, labels=follow_nearest(units, sampled, found.labels, device), candidates=candidates)
 
 
-def choose_among(graphs: NeighbourGraphs, n_clusters: int, weights: NDArray[Any], seed: int) -> ChosenStart:
-    """Make the clusterings on these graphs and select one; where sizes look equal, one with balanced sizes."""
-    clusterings = make_clusterings(graphs, n_clusters, weights, seed)
-    if sizes_look_equal(clusterings, graphs, n_clusters, weights):
-        # Without stability: balanced clusterings are much alike, and stability takes the longest to compute.
-        balanced = [Clustering(each.name, balance_sizes(graphs, each.labels, weights)) for each in clusterings]
-        return ChosenStart(score_clusterings(balanced, graphs)[0], score_clusterings(clusterings, graphs), True)
-    stability = stability_of(clusterings, graphs, n_clusters, weights, seed)
-    ranking = score_clusterings(clusterings, graphs, stability)
-    return ChosenStart(ranking[0], ranking, False)
+def choose_among(
+    semantic: NeighbourGraphs,
+    n_clusters: int,
+    weights: NDArray[Any],
+    seed: int,
+    lexical_vectors: NDArray[np.float32] | None = None,
+    only_sizes: str = "",
+) -> ChosenStart:
+    """Make the candidates on these graphs, and on those of joined vectors, and combine them.
 
-
-def sizes_look_equal(
-    clusterings: Sequence[Clustering], graphs: NeighbourGraphs, n_clusters: int, weights: NDArray[Any]
-) -> bool:
-    """Return whether balancing the sizes costs little modularity; ``False`` without lexical neighbours to compare."""
-    (labels,) = (each.labels for each in clusterings if each.name == SIZE_TEST_CLUSTERING)
-    if graphs.lexical is None or int(labels.max()) + 1 < n_clusters:
-        return False
-    balanced = balance_sizes(graphs, labels, weights)
-    neighbours = graphs.lexical.pairs, graphs.semantic_pairs
-    change = sum(
-        relative_change(normalised_modularity(labels, *pairs), normalised_modularity(balanced, *pairs))
-        for pairs in neighbours
+    ``only_sizes`` is the one kind of sizes that counts; empty for all of them.
+    """
+    free = make_clusterings(semantic, n_clusters, weights, seed)
+    agreement, share = None, 0.0
+    if lexical_vectors is not None:
+        agreement = _compare_views(semantic, free, lexical_vectors, n_clusters, weights, seed)
+        share = lexical_share(agreement)
+    views = join_views(semantic, lexical_vectors, share, n_clusters, seed)
+    for view in list(views)[1:]:
+        free += make_clusterings(views[view], n_clusters, weights, seed, view=view)
+    equal = [
+        balance_sizes(views[each.view], each, weights) for each in free if each.algorithm in SIZE_ESTIMATE_ALGORITHMS
+    ]
+    estimated = [each for each in free if each.algorithm in SIZE_ESTIMATE_ALGORITHMS]
+    neighbours = [pairs for pairs in (semantic.semantic_pairs, semantic.lexical_pairs) if pairs is not None]
+    pairs = ((one.labels, other.labels) for one, other in zip(estimated, equal, strict=True))
+    sizes = replace(estimate_sizes(pairs, neighbours), only=only_sizes)
+    others = balance_all(
+        [each for each in free if each.algorithm not in SIZE_ESTIMATE_ALGORITHMS], views, weights, sizes
     )
-    return change >= -LARGEST_FALL
+    penalised = balance_all(estimated, views, weights, sizes, kinds=("penalised",))
+    return combine([*free, *equal, *others, *penalised], sizes, n_clusters, weights, agreement)
 
 
-def balance_sizes(graphs: NeighbourGraphs, labels: NDArray[np.int64], weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Refine the assignment under a penalty that makes cluster sizes nearly equal."""
-    return refine_assignment(graphs, labels, int(labels.max()) + 1, weights, EQUAL_SIZE_PENALTY)
+def join_views(
+    semantic: NeighbourGraphs, lexical_vectors: NDArray[np.float32] | None, share: float, n_clusters: int, seed: int
+) -> dict[str, NeighbourGraphs]:
+    """Return the graphs of the semantic view and, unless ``share`` is 0, of the joined view, by name."""
+    views = {"semantic": semantic}
+    if lexical_vectors is not None and share:
+        joined = join_vectors(semantic.units, lexical_vectors, share)
+        views["joined"] = build_graphs(joined, semantic.lexical, n_clusters, device=semantic.device, seed=seed)
+    return views
 
 
-def score_clusterings(
-    clusterings: Sequence[Clustering], graphs: NeighbourGraphs, stability: Sequence[float] | None = None
-) -> tuple[ScoredClustering, ...]:
-    """Compute the criteria of all clusterings and rank them: the best first, equal ones in their order."""
-    stabilities = [UNKNOWN] * len(clusterings) if stability is None else stability
-    table = [
-        compute_criteria(CRITERIA, each.labels, graphs) | {"stability": value}
-        for each, value in zip(clusterings, stabilities, strict=True)
+def _compare_views(
+    semantic: NeighbourGraphs,
+    free: Sequence[Clustering],
+    lexical_vectors: NDArray[np.float32],
+    n_clusters: int,
+    weights: NDArray[Any],
+    seed: int,
+) -> float:
+    """Return the agreement of the views, from the clusterings ``free`` and others of the lexical vectors."""
+    lexical = build_graphs(lexical_vectors, semantic.lexical, n_clusters, device=semantic.device, seed=seed)
+    by_words = make_clusterings(lexical, n_clusters, weights, seed, AGREEMENT_ALGORITHMS)
+    by_meaning = [each.labels for each in free if each.algorithm in AGREEMENT_ALGORITHMS]
+    return view_agreement(semantic, lexical, by_meaning, [each.labels for each in by_words])
+
+
+def balance_all(
+    clusterings: Sequence[Clustering],
+    views: Mapping[str, NeighbourGraphs],
+    weights: NDArray[Any],
+    sizes: SizeEstimate,
+    kinds: Sequence[str] = ("penalised", "equal"),
+) -> list[Clustering]:
+    """Return the clusterings with other kinds of sizes, except those that would have no weight."""
+    return [
+        balance_sizes(views[each.view], each, weights, kind)
+        for kind in kinds
+        for each in clusterings
+        if each.algorithm in BALANCED_ALGORITHMS[kind] and sizes.weight(replace(each, sizes=kind).size_kind)
     ]
-    columns = [np.array([row[name] for row in table]) for name in (*CRITERIA, "stability")]
-    known = [_standardise(column) for column in columns if not np.isnan(column).any()]
-    scores = np.mean(known, axis=0)
-    scored = [
-        ScoredClustering(each.name, each.labels, row, float(score))
-        for each, row, score in zip(clusterings, table, scores, strict=True)
+
+
+def combine(
+    clusterings: Sequence[Clustering],
+    sizes: SizeEstimate,
+    n_clusters: int,
+    weights: NDArray[Any],
+    agreement: float | None = None,
+) -> ChosenStart:
+    """Return the consensus of clusterings, each weighted by its sizes."""
+    by_size = [sizes.weight(each.size_kind) for each in clusterings]
+    found = find_consensus([each.labels for each in clusterings], by_size, n_clusters, weights)
+    candidates = [
+        Candidate(each, weight, agreement)
+        for each, weight, agreement in zip(clusterings, by_size, found.agreement, strict=True)
     ]
-    return tuple(sorted(scored, key=lambda each: -each.score))
-
-
-def stability_of(
-    clusterings: Sequence[Clustering], graphs: NeighbourGraphs, n_clusters: int, weights: NDArray[Any], seed: int
-) -> list[float] | None:
-    """Return for each clustering its mean agreement with clusterings of subsamples; ``None`` for too few texts."""
-    from sklearn.metrics import adjusted_rand_score
-
-    n_texts = len(graphs.units)
-    size = min(LARGEST_SUBSAMPLE, int(SUBSAMPLE_SHARE * n_texts))
-    if size <= n_clusters + 1:
-        return None
-    agreements = []
-    for number in range(SUBSAMPLES):
-        rows = np.sort(np.random.default_rng((seed, number)).permutation(n_texts)[:size])
-        again = make_clusterings(graphs.subset(rows), n_clusters, weights[rows], seed)
-        pairs = zip(clusterings, again, strict=True)
-        agreements.append([adjusted_rand_score(one.labels[rows], other.labels) for one, other in pairs])
-    return [float(each) for each in np.mean(agreements, axis=0)]
-
-
-def _standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray((values - values.mean()) / max(float(values.std()), 1e-12))
+    return ChosenStart(found.labels, tuple(sorted(candidates, key=lambda each: -each.agreement)), sizes, agreement)

@@ -1,9 +1,11 @@
-"""Coterie's own method: several starts, rounds of training on the votes of neighbours, and a guard."""
+"""Coterie's own method: two views, a consensus of many clusterings, rounds of training, and a guard."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,15 +15,20 @@ from torch import Tensor
 from coterie.checks import check_choice, check_number, check_whole
 from coterie.clustering.kmeans import centroids, kmeans
 from coterie.clustering.partition import Partition
+from coterie.encoders.device import resolve_device
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.methods.auto.rounds import Round, Rounds, Teacher
 from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
-from coterie.methods.results import Learned
+from coterie.methods.lexical.ensemble import LexicalEnsemble
+from coterie.methods.lexical.view import TEXTS_AT_A_TIME
+from coterie.methods.results import Encoded, Learned
 from coterie.methods.trained import Clock, TrainingStart
-from coterie.selection.guard import Candidate, best_candidate
+from coterie.selection.guard import Candidate
+from coterie.selection.joined_vectors import SMALLEST_AGREEMENT, join_vectors
 from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
+from coterie.selection.start_choice import ChosenStart
 from coterie.selection.structure import (
     LEAST_STRUCTURE,
     ONE_SUBJECT_SIMILARITY,
@@ -38,38 +45,44 @@ from coterie.training.objective import Objective, Stage
 # Most distinct texts for training; others are assigned afterwards. The time of the neighbour search grows with the
 # square of their number.
 SAMPLE_SIZE = 30_000
+# Largest loss by the guard's criteria (see :meth:`~coterie.selection.guard.Candidate.gain_over`) for which trained
+# clusterings still count.
+LARGEST_LOSS = 0.1
 # Values of ``start``.
 STARTS = ("chosen", "kmeans")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Coterie(ContrastiveMethod):
-    """Coterie's own method, the default: several starts, training on the votes of neighbours, and a guard.
+    """Coterie's own method, the default: two views, a consensus of many clusterings, training, and a guard.
 
-    It clusters the vectors of the pretrained encoder, fine-tunes the encoder towards those clusters in a few rounds,
-    and returns the best of the partitions, judged without labels.
+    It clusters the texts in many ways, by meaning and by words, fine-tunes the encoder towards the consensus in a few
+    rounds, and returns the consensus of the clusterings before and after training.
 
-    *Start.* The texts are clustered by six algorithms: k-means and linkage, on the vectors of the pretrained encoder
-    and on vectors smoothed over their neighbours, and k-means on the spectral embedding of the neighbour graph. That
-    graph joins semantic neighbours (nearest by the encoder) and lexical neighbours (nearest by TF-IDF). The lexical
-    graph is weighted by how well semantic clusters preserve lexical neighbours. Each clustering is refined: a text
-    moves to the cluster that its vector and its neighbours favour. Label-free criteria select one clustering
-    (:mod:`coterie.selection`). If equal cluster sizes cost little modularity, the sizes are balanced. If the clusters
-    are not more modular than clusters of random vectors, or if they only separate languages, nothing is trained, the
-    start is returned, and a note gives the reason.
+    *Views.* The semantic view is the pretrained encoder. The lexical view is a small network over TF-IDF rows
+    (:class:`~coterie.methods.lexical.method.LexicalClusters`), trained on the texts, with the semantic neighbours
+    of a text as further positives. Joined vectors have the cosines of both views in one. The share of the lexical view
+    depends on how well the clusters of each view preserve the neighbours of the other; where they do not, it is 0.
 
-    *Rounds.* The semantic and lexical neighbours of each text vote on its cluster. The lexical votes are weighted by
-    their agreement with the semantic ones, and a text on which the two disagree gets less weight. Optimal transport
-    turns the votes into soft targets and keeps every cluster from becoming empty. A head on the encoder is trained on
-    these targets, together with a contrastive loss: the positives of a text are its augmented view and one of its
-    neighbours, its negatives are texts of other clusters. After each round the trained vectors are clustered again by
-    the algorithm of the start; the targets of the next round come from that clustering if it is clearly better than the
-    clusters of the head.
+    *Start.* The semantic and the joined vectors are clustered by six algorithms, each with free, penalised and equal
+    sizes. The start is their consensus. How much clusterings of each size count depends on how much modularity is lost
+    when sizes are made equal: nothing is decided on a threshold (:mod:`coterie.selection`). If the clusters are not
+    more modular than clusters of random vectors, if they only separate languages, or if the two views disagree, nothing
+    is trained, the start is returned, and a note gives the reason.
 
-    *Guard.* The start and the partition after each round are compared by criteria that training cannot influence:
-    how many neighbours by the pretrained encoder share a cluster, how many lexical neighbours do, and how well words
-    are predicted from a text's cluster. The best one is returned. If training did not help, the start is returned, with
-    the pretrained encoder unchanged.
+    *Rounds.* The joined and the lexical neighbours of each text vote on its cluster. The lexical votes are weighted by
+    their agreement with the others, and a text on which the two disagree gets less weight. Optimal transport turns the
+    votes into soft targets and keeps every cluster from becoming empty. A head on the encoder is trained on these
+    targets, together with a contrastive loss: the positives of a text are its augmented view and one of its neighbours
+    in either view, its negatives are texts of other clusters. After each round the lexical view is trained further,
+    with the encoder's neighbours as positives and its clusters as pseudo-labels; both views are clustered again as at
+    the start, and the consensus gives the next targets.
+
+    *Guard.* The result is the consensus of the clusterings before training and after the last round. Those after
+    training count by the agreement of the two views before training, which training cannot influence: on the tuning
+    sets training helps where the views agree and does harm where they do not. If training lowered the modularity and
+    the word likelihood of the clusters clearly, by the pretrained encoder's neighbours, the start is returned, with the
+    pretrained encoder unchanged.
 
     Of more than 30,000 distinct texts, 30,000 are sampled for training and the others are assigned afterwards;
     ``fit(sample=N)`` sets another number.
@@ -81,14 +94,14 @@ class Coterie(ContrastiveMethod):
     start:
         ``"chosen"``, or ``"kmeans"`` for k-means of the pretrained encoder's vectors.
     rounds:
-        How many times the texts are clustered and the encoder is trained on the result.
+        How many times the encoder is trained and the texts are clustered again; with 0, the start is returned.
     words:
-        Whether lexical neighbours are used, in the start, as voters and as positives.
+        Whether words are used: the lexical view, and lexical neighbours as evidence, voters and positives.
     view_weight, neighbour_weight:
         Weights of the contrastive losses with the augmented view and with a neighbour.
     sizes:
-        Cluster sizes: ``"found"`` from the data, and equal if that costs little modularity; ``"equal"``; or ``"free"``,
-        without any constraint.
+        Cluster sizes: ``"found"`` weights clusterings with free, equal and uneven sizes by what equal sizes cost;
+        ``"equal"`` or ``"free"`` uses only those.
     guard:
         ``False`` always returns the partition after the last round.
     temperature, head_temperature:
@@ -111,9 +124,14 @@ class Coterie(ContrastiveMethod):
     initial_labels_:
         The start.
     candidates_:
-        The start and the partition after every round, with the criteria of the guard.
+        The start, the partition after every round, and the consensus of before and after, with the criteria of the
+        guard.
     start_:
-        Which algorithm made the start.
+        The start, with all clusterings that it is the consensus of; ``None`` for a loaded model.
+    lexical_share_:
+        Share of the lexical view in the vectors, from 0 to 1.
+    lexical_:
+        The lexical view; ``None`` where its share is 0.
     training_verdict_:
         Whether fine-tuning helped, judged without labels.
     kmeans_labels_, snapshots_, timings_:
@@ -129,11 +147,13 @@ class Coterie(ContrastiveMethod):
     """
 
     candidates_: tuple[Candidate, ...] = field(init=False)
-    start_: str = field(init=False)
+    start_: ChosenStart | None = field(default=None, init=False)
+    lexical_share_: float = field(default=0.0, init=False)
+    lexical_: LexicalEnsemble | None = field(default=None, init=False)
     usual_sample: ClassVar[int | None] = SAMPLE_SIZE
 
     start: str = "chosen"
-    rounds: int = 3
+    rounds: int = 2
     words: bool = True
     view_weight: float = 1.0
     neighbour_weight: float = 1.0
@@ -151,7 +171,7 @@ class Coterie(ContrastiveMethod):
         super()._check_settings()
         check_choice("start", self.start, STARTS)
         check_choice("sizes", self.sizes, SIZES)
-        check_whole("rounds", self.rounds, least=1)
+        check_whole("rounds", self.rounds, least=0)
         for name in ("words", "guard"):
             check_choice(name, getattr(self, name), (True, False))
         for name in ("view_weight", "neighbour_weight"):
@@ -175,16 +195,23 @@ class Coterie(ContrastiveMethod):
         self._reason, self.candidates_ = "", ()
         self._rounds: Rounds | None = None
         if len(vectors) <= self.n_clusters + 1:
-            self.start_ = "k-means"
             self._reason = f"{len(vectors)} distinct texts in {self.n_clusters} clusters leave nothing to learn"
             return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_).labels
         device = frozen.device
         lexical = LexicalGraph.build(corpus.distinct, device) if self.words else None
         graphs = build_graphs(vectors, lexical, self.n_clusters, device=device, seed=self.seed_)
-        self._rounds = Rounds(corpus, graphs, self)
-        self.start_ = self._rounds.start.name
-        labels = self._rounds.start.labels
-        if not self.guard:
+        by_words = None
+        if lexical is not None and self.start == "chosen":
+            by_words = LexicalEnsemble.fit(
+                corpus.distinct, corpus.counts, graphs.nearest_rows, seed=self.seed_, device=device
+            )
+        self._rounds = Rounds(corpus, graphs, self, by_words)
+        self.start_ = self._rounds.start
+        self.lexical_, self.lexical_share_ = self._rounds.lexical, self.start_.lexical_share
+        labels = self.start_.labels
+        if not self.rounds:
+            self._reason = "no rounds of training were asked for"
+        if not self.guard or not self.rounds:
             return labels
         similarity = mean_similarity(vectors, self.encoder_.encode(list(UNRELATED_SENTENCES)))
         structure = structure_beyond_chance(vectors, self.n_clusters, self.seed_)
@@ -201,16 +228,18 @@ class Coterie(ContrastiveMethod):
             )
         elif languages:
             self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
+        elif not self._rounds.trained_weight:
+            self._reason = (
+                f"clusters by meaning and by words disagree ({self.start_.view_agreement:.2f} on a scale from 0 to 1; "
+                f"{SMALLEST_AGREEMENT} is needed), so training would learn mistakes"
+            )
         return labels
 
     def _stages(self, start: TrainingStart) -> list[Stage]:
         rounds = self._rounds
         if rounds is not None:
             self.candidates_ = tuple(rounds.candidates)
-            why = ", selected from several clusterings by label-free criteria" if self.start == "chosen" else ""
-            balanced = "; cluster sizes are balanced, which costs little modularity"
-            sizes = balanced if rounds.equal_sizes and self.sizes == "found" else ""
-            self._note(f"the start is {self.start_}{why}{sizes}")
+            self._note(self._describe_start(rounds.start))
         if self._reason:
             self._note(f"{self._reason}: the start is returned, with the pretrained encoder unchanged")
             self.training_verdict_ = TrainingVerdict.unknown(f"Nothing was fine-tuned: {self._reason}.")
@@ -219,7 +248,7 @@ class Coterie(ContrastiveMethod):
         assert rounds is not None
         self._frozen_weights = {name: value.detach().clone() for name, value in start.encoder.state_dict().items()}
         teacher = Teacher(start, rounds, self)
-        teacher.set_partition(rounds.frozen, start.labels)
+        teacher.set_partition(rounds.frozen.units, rounds.graphs, start.labels)
         return [
             Stage(f"round {number + 1}", Round(number, teacher, rounds, self), stops=False)
             for number in range(self.rounds)
@@ -227,35 +256,99 @@ class Coterie(ContrastiveMethod):
 
     def _conclude(self, start: TrainingStart, objective: Objective, embeddings: Tensor, final: Partition) -> Learned:
         assert isinstance(objective, Round) and self._rounds is not None
-        self._rounds.finish_round(objective.number + 1, embeddings, objective.teacher)
-        self.candidates_ = tuple(self._rounds.candidates)
-        before, *trained = self.candidates_
-        best = self._select(before, trained)
-        features = embeddings.float().cpu().numpy()
+        rounds = self._rounds
+        rounds.finish_round(objective.number + 1, embeddings, objective.teacher)
+        before, *trained = rounds.candidates
+        united = rounds.unite()
+        self.candidates_ = (*rounds.candidates, united)
+        best = self._select(before, trained[-1], united)
+        vectors, self.lexical_ = embeddings.float().cpu().numpy(), rounds.lexical
         if best is before:
             start.encoder.load_state_dict(self._frozen_weights)
-            features = start.embeddings
+            vectors, self.lexical_ = start.embeddings, rounds.first_lexical
         # A fitted model does not keep the state of the training.
         self._rounds = None
         del self._frozen_weights
-        centers = centroids(features, best.labels, self.n_clusters, start.counts).astype(np.float32)
-        first = start.labels
-        return Learned(features, centers, best.labels, initial_labels=first, kmeans_labels=final.labels)
+        return self._learned(vectors, best.labels, start, kmeans_labels=final.labels)
 
-    def _select(self, start: Candidate, trained: list[Candidate]) -> Candidate:
+    def _initial_outcome(self, start: TrainingStart, clock: Clock) -> Learned:
+        learned = super()._initial_outcome(start, clock)
+        return replace(self._learned(start.embeddings, start.labels, start), noise=learned.noise)
+
+    def _learned(
+        self,
+        vectors: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        start: TrainingStart,
+        kmeans_labels: NDArray[np.int64] | None = None,
+    ) -> Learned:
+        """Return a partition with the joined vectors and their means."""
+        features = self._join(vectors, start.corpus.distinct)
+        centers = centroids(features, labels, self.n_clusters, start.counts).astype(np.float32)
+        return Learned(features, centers, labels, initial_labels=start.labels, kmeans_labels=kmeans_labels)
+
+    def _join(
+        self, vectors: NDArray[np.float32], texts: Sequence[str], at_a_time: int = TEXTS_AT_A_TIME
+    ) -> NDArray[np.float32]:
+        """Return the encoder's vectors of ``texts``, joined with their lexical vectors where these have a share."""
+        if self.lexical_ is None:
+            return vectors
+        return join_vectors(vectors, self.lexical_.encode(texts, at_a_time), self.lexical_share_)
+
+    def _encode(self, texts: Sequence[str]) -> Encoded:
+        encoded = super()._encode(texts)
+        return replace(encoded, features=self._join(encoded.features, texts))
+
+    def _encode_exactly(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._join(super()._encode_exactly(texts), texts)
+
+    def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._join(super()._encode_one_by_one(texts), texts, at_a_time=1)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        own = {} if self.lexical_ is None else self.lexical_.state()
+        return {**super()._state(), **{f"lexical.{name}": array for name, array in own.items()}}
+
+    def _save_parts(self, folder: Path) -> dict[str, Any]:
+        return {**super()._save_parts(folder), "lexical_share": self.lexical_share_}
+
+    def _restore_parts(
+        self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
+    ) -> None:
+        super()._restore_parts(folder, state, extra, device)
+        # Folders of earlier versions have no lexical view.
+        self.lexical_share_ = float(extra.get("lexical_share", 0.0))
+        own = {name.removeprefix("lexical."): array for name, array in state.items() if name.startswith("lexical.")}
+        self.lexical_ = LexicalEnsemble.restore(own, resolve_device(device)) if own else None
+
+    def _describe_start(self, start: ChosenStart) -> str:
+        """Return a sentence on how the start was made."""
+        if self.start == "kmeans":
+            return "the start is k-means of the encoder's vectors"
+        voters = sum(each.weight > 0 for each in start.candidates)
+        words = (
+            f"words have a share of {start.lexical_share:.0%} in the vectors that are compared"
+            if start.lexical_share
+            else "words are left out of the vectors, since clusters by words and by meaning differ"
+        )
+        if not self.words:
+            words = "words are not used"
+        equal = start.sizes.weight("equal")
+        sizes = "equal" if equal == 1 else "uneven" if equal == 0 else "slightly uneven"
+        tail = f"; cluster sizes look {sizes}" if self.sizes == "found" else ""
+        return f"the start is the consensus of {voters} clusterings; {words}{tail}"
+
+    def _select(self, start: Candidate, trained: Candidate, united: Candidate) -> Candidate:
         """Select the partition to return, and judge whether training helped."""
+        self.training_verdict_ = compare_candidates(start, trained)
         if not self.guard:
-            self.training_verdict_ = compare_candidates(start, trained[-1])
             self._note("no guard: the last round's partition is returned")
-            return trained[-1]
-        best = best_candidate([start, *trained])
-        # Where the start is returned, the verdict shows the best trained partition: it is not better.
-        candidate = max(trained, key=lambda each: each.gain_over(start)) if best is start else best
-        self.training_verdict_ = compare_candidates(start, candidate)
+            return trained
+        best = start if trained.gain_over(start) < -LARGEST_LOSS else united
         returned = (
             "the start is returned, with the pretrained encoder unchanged"
             if best is start
-            else f"the partition of {best.name} is returned"
+            else "the consensus of the clusterings before and after training is returned"
         )
         sentence = self.training_verdict_.sentence
         self._note(f"{sentence[0].lower()}{sentence[1:].rstrip('.')}: {returned}")

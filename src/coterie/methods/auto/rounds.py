@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,15 +12,21 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.clustering.kmeans import centroids, kmeans, unit_rows
-from coterie.methods.auto.losses import neighbour_contrast, soft_cross_entropy
+from coterie.losses.soft_cross_entropy import soft_cross_entropy
+from coterie.methods.auto.losses import neighbour_contrast
 from coterie.methods.auto.targets import combine_votes, sample_neighbours, transport_targets
+from coterie.methods.lexical.ensemble import LexicalEnsemble
+from coterie.methods.lexical.view import PseudoLabels
 from coterie.methods.trained import TrainingStart
-from coterie.selection.candidates import Clustering, make_clusterings, renumber
+from coterie.selection.candidates import AVERAGE_LINKAGE, Clustering, balance_sizes, make_clusterings, renumber
+from coterie.selection.cluster_sizes import PENALTIES, UNEVEN, estimate_sizes
+from coterie.selection.consensus import find_consensus
 from coterie.selection.graph import normalise_rows, with_self_loops
 from coterie.selection.guard import Candidate, score_candidate
+from coterie.selection.joined_vectors import LARGEST_SHARE, lexical_share
 from coterie.selection.neighbour_graphs import NeighbourGraphs, build_graphs
 from coterie.selection.refinement import refine_assignment
-from coterie.selection.start_choice import EQUAL_SIZE_PENALTY, balance_sizes, choose_among
+from coterie.selection.start_choice import ChosenStart, balance_all, choose_among, combine, join_views
 from coterie.text.corpus import Corpus
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective
 
@@ -27,9 +34,10 @@ if TYPE_CHECKING:
     from coterie.methods.auto.method import Coterie
 
 
-# Smallest difference of the guard's gain by which a new clustering replaces the head's clusters: smaller differences
-# are noise, and a change of the targets costs a round of training.
-LEAST_LEAD = 0.03
+# Weight of the clusterings after training where there are no words to agree with.
+WEIGHT_WITHOUT_WORDS = 0.5
+# Algorithms that cluster the vectors after each round: fewer than before training, to save time.
+ROUND_ALGORITHMS = ("k-means", "smoothed k-means", "smoothed Ward", AVERAGE_LINKAGE)
 
 
 class Teacher(nn.Module):
@@ -70,7 +78,7 @@ class Teacher(nn.Module):
         self._generator = np.random.default_rng(start.seed)
         lexical = rounds.frozen.lexical
         self._lexical = normalise_rows(lexical.graph) if lexical is not None and settings.words else None
-        self._size_penalty = EQUAL_SIZE_PENALTY if rounds.equal_sizes else settings.size_penalty
+        self._size_penalty = rounds.size_penalty
         self._semantic: Any = None
         self._partition: NDArray[np.float64] | None = None
 
@@ -80,12 +88,15 @@ class Teacher(nn.Module):
         return functional.normalize(embeddings.float(), dim=1) @ centers.T / self._settings.head_temperature
 
     @torch.no_grad()
-    def set_partition(self, graphs: NeighbourGraphs, labels: NDArray[np.int64]) -> None:
-        """Set the partition that the next targets come from and the graph that votes; move the centres to its means."""
+    def set_partition(self, units: NDArray[np.float32], graphs: NeighbourGraphs, labels: NDArray[np.int64]) -> None:
+        """Set the partition that the next targets come from and the graph that votes; move the centres to its means.
+
+        ``units`` are the encoder's vectors; the graph may be of joined ones.
+        """
         k = len(self.centers)
         self._semantic = with_self_loops(graphs.semantic_graph)
         self._partition = np.eye(k)[labels]
-        means = unit_rows(centroids(graphs.units, labels, k, self._counts))
+        means = unit_rows(centroids(units, labels, k, self._counts))
         self.centers.copy_(torch.from_numpy(means))
 
     @torch.no_grad()
@@ -156,58 +167,109 @@ class Round(Objective):
 
 
 class Rounds:
-    """Collect the partitions before training and after every round, all scored on the graphs before training.
+    """Make the start, and collect the clusterings after every round; all are scored on the graphs before training.
 
     Attributes
     ----------
     frozen:
         The texts and their neighbours before training.
     start:
-        The clustering before training.
-    equal_sizes:
-        Whether cluster sizes are balanced.
+        The start, with the clusterings that it is made of.
     candidates:
-        The start, and the partition after each round.
+        The start, and the partition after each round, scored.
+    lexical:
+        The lexical view as it is now; ``None`` without one, or where it has no share in the joined vectors.
     """
 
-    def __init__(self, corpus: Corpus, frozen: NeighbourGraphs, settings: Coterie) -> None:
+    def __init__(
+        self, corpus: Corpus, frozen: NeighbourGraphs, settings: Coterie, lexical: LexicalEnsemble | None = None
+    ) -> None:
         self.frozen = frozen
         self.candidates: list[Candidate] = []
+        self._corpus = corpus
         self._counts = corpus.counts
         self._settings = settings
-        self.start, self.equal_sizes = self._make_start()
+        self._trained: list[Clustering] = []
+        vectors = None if lexical is None else lexical.encode(corpus.distinct)
+        self.start = self._make_start(vectors)
+        self.lexical = self.first_lexical = lexical if self.start.lexical_share else None
+        self.graphs = self._views(frozen, vectors)["joined" if self.lexical else "semantic"]
         self.candidates.append(score_candidate("start", self.start.labels, frozen))
 
-    def _make_start(self) -> tuple[Clustering, bool]:
-        """Return the best of several clusterings, or k-means, and whether sizes are balanced."""
-        s, equal_sizes = self._settings, False
+    @property
+    def size_penalty(self) -> float:
+        """The penalty on the sizes of targets: the larger, the more the candidates with equal sizes count."""
+        s = self._settings
+        return s.size_penalty * (PENALTIES["equal"] / s.size_penalty) ** self.start.sizes.weight("equal")
+
+    def _make_start(self, lexical_vectors: NDArray[np.float32] | None) -> ChosenStart:
+        """Return the consensus of many clusterings, or k-means."""
+        s = self._settings
+        only = "" if s.sizes == "found" else s.sizes
         if s.start == "chosen":
-            found = choose_among(self.frozen, s.n_clusters, self._counts, s.seed_)
-            equal_sizes = found.equal_sizes and s.sizes != "free"
-            best = found.best if equal_sizes else found.ranking[0]
-            name, labels = best.name, best.labels
-        else:
-            partition = kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_)
-            name, labels = "k-means", renumber(partition.labels)
-        if s.sizes == "equal" and not equal_sizes:
-            equal_sizes, labels = True, balance_sizes(self.frozen, labels, self._counts)
-        return Clustering(name, labels), equal_sizes
+            return choose_among(self.frozen, s.n_clusters, self._counts, s.seed_, lexical_vectors, only)
+        labels = renumber(kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_).labels)
+        free = Clustering("k-means", labels)
+        equal = balance_sizes(self.frozen, free, self._counts)
+        pairs = [each for each in (self.frozen.semantic_pairs, self.frozen.lexical_pairs) if each is not None]
+        sizes = replace(estimate_sizes([(labels, equal.labels)], pairs), only=only)
+        return combine([equal if s.sizes == "equal" else free], sizes, s.n_clusters, self._counts)
+
+    def _views(
+        self, semantic: NeighbourGraphs, lexical_vectors: NDArray[np.float32] | None
+    ) -> dict[str, NeighbourGraphs]:
+        s = self._settings
+        return join_views(semantic, lexical_vectors, self.start.lexical_share, s.n_clusters, s.seed_)
 
     def finish_round(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
-        """Cluster the embeddings after a round, by the head and by the start's algorithm, and add the better partition.
+        """Train the lexical view further, cluster both views, and add the consensus as a candidate.
 
-        It becomes a candidate, and the next targets come from it.
+        The next targets come from it.
         """
-        s, start = self._settings, self.candidates[0]
+        s, sizes = self._settings, self.start.sizes
         head = renumber(teacher.logits(embeddings).argmax(dim=1).cpu().numpy())
         vectors = embeddings.float().cpu().numpy()
-        graphs = build_graphs(vectors, self.frozen.lexical, s.n_clusters, labels=head, device=self.frozen.device)
-        (again,) = make_clusterings(graphs, s.n_clusters, self._counts, s.seed_, [self.start.name])
-        partitions = [refine_assignment(graphs, head, int(head.max()) + 1, self._counts), again.labels]
-        if self.equal_sizes:
-            partitions = [balance_sizes(graphs, each, self._counts) for each in partitions]
-        best, reclustered = (score_candidate(f"round {number}", each, self.frozen) for each in partitions)
-        if reclustered.gain_over(start) > best.gain_over(start) + LEAST_LEAD:
-            best = reclustered
-        self.candidates.append(best)
-        teacher.set_partition(graphs, best.labels)
+        semantic = build_graphs(vectors, self.frozen.lexical, s.n_clusters, labels=head, device=self.frozen.device)
+        lexical_vectors = None
+        if self.lexical is not None:
+            learned = PseudoLabels(teacher.targets.cpu().numpy(), teacher.trust.cpu().numpy())
+            self.lexical = self.lexical.train_on(
+                self._corpus.distinct, self._counts, semantic.nearest_rows, learned, seed=s.seed_ + number
+            )
+            lexical_vectors = self.lexical.encode(self._corpus.distinct)
+        views = self._views(semantic, lexical_vectors)
+        algorithms = [each for each in ROUND_ALGORITHMS if each != AVERAGE_LINKAGE or sizes.weight(UNEVEN)]
+        free = [
+            each
+            for view, graphs in views.items()
+            for each in make_clusterings(graphs, s.n_clusters, self._counts, s.seed_, algorithms, view)
+        ]
+        free.append(Clustering("head", refine_assignment(semantic, head, int(head.max()) + 1, self._counts)))
+        self._trained = [*free, *balance_all(free, views, self._counts, sizes)]
+        found = combine(self._trained, sizes, s.n_clusters, self._counts)
+        self.candidates.append(score_candidate(f"round {number}", found.labels, self.frozen))
+        self.graphs = views["joined" if self.lexical else "semantic"]
+        teacher.set_partition(semantic.units, self.graphs, found.labels)
+
+    @property
+    def trained_weight(self) -> float:
+        """Weight of the clusterings after training beside those before: the agreement of the views.
+
+        Training draws texts towards the clusters they have. Where clusters by meaning and by words agree, these are
+        real, and training sharpens them; where they do not, it hardens mistakes.
+        """
+        if self.start.view_agreement is None:
+            return WEIGHT_WITHOUT_WORDS
+        return lexical_share(self.start.view_agreement) / LARGEST_SHARE
+
+    def unite(self) -> Candidate:
+        """Return the consensus of the clusterings before training and after the last round."""
+        sizes = self.start.sizes
+        before = [each.clustering for each in self.start.candidates]
+        weights = []
+        for some, share in ((before, 1.0), (self._trained, self.trained_weight)):
+            by_size = np.array([sizes.weight(each.size_kind) for each in some])
+            weights.extend((share * by_size / by_size.sum()).tolist())
+        labels = [each.labels for each in (*before, *self._trained)]
+        found = find_consensus(labels, weights, self._settings.n_clusters, self._counts)
+        return score_candidate("before and after training", found.labels, self.frozen)

@@ -32,8 +32,8 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
         How many clusters to make.
     clusterer:
         ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"``, ``"umap"`` (k-means in five dimensions made by UMAP:
-        ``pip install 'coterie[umap]'``) or ``"chosen"``: of six clusterings, by k-means and linkage, of the vectors
-        unchanged and smoothed over their neighbours, the one that label-free criteria select
+        ``pip install 'coterie[umap]'``) or ``"chosen"``: the consensus of many clusterings, by k-means and linkage, of
+        the vectors unchanged and smoothed over their neighbours, with free and equal cluster sizes
         (:func:`coterie.selection.choose_start`). After the last four, ``predict`` assigns to the nearest mean.
     encoder, pooling, normalize, max_length, device:
         The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
@@ -64,8 +64,9 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
         texts, counts = corpus.distinct, corpus.counts
         device = resolve_device(self.device)
         found = choose_start(texts, self.n_clusters, vectors=features, weights=counts, seed=self.seed_, device=device)
-        self._note(f"of {len(found.ranking)} clusterings the label-free criteria select {found.best.name}")
-        return found.best.labels
+        voters = sum(each.weight > 0 for each in found.candidates)
+        self._note(f"the clusters are the consensus of {voters} clusterings")
+        return found.labels
 
     def _on_device(self, features: NDArray[np.float32]) -> torch.Tensor:
         import torch

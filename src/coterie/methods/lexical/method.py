@@ -56,8 +56,8 @@ class LexicalClusters(PartitionMixin):
         Widths of the hidden layer and of the vectors.
     neighbours:
         Nearest texts by TF-IDF of which one is a text's positive at each step.
-    epochs, min_steps:
-        Epochs of training, and fewest steps; a small corpus gets more epochs.
+    epochs, min_steps, max_steps:
+        Epochs of training, and fewest and most steps: a small corpus gets more epochs, a large one fewer.
     batch_size, learning_rate:
         Texts per step, each with one neighbour, and the rate of Adam.
     dropout:
@@ -94,6 +94,12 @@ class LexicalClusters(PartitionMixin):
       neighbour, with the other texts and neighbours of the batch as negatives.
     - Eq. 10: ``L = L_rec + kl_weight L_KL + contrast_weight L_con``.
 
+    Where the network is trained together with a sentence encoder (:class:`~coterie.methods.auto.method.Coterie`), the
+    encoder's clusters are pseudo-labels ``P_ik``, each trusted by ``t_i``, and
+
+    - Eq. 11: ``L_lab = - sum_i w_i t_i sum_k P_ik log Q_ik / sum_i w_i t_i``, with
+      ``Q_i = softmax_k(cos(mu_i, c_k) / 0.1)`` and trained centres ``c_k``, is added to ``L``.
+
     All means are weighted by ``w_i``; a neighbour has the weight of its text. A text without a known word is not
     trained on, and its vector is zero.
 
@@ -114,6 +120,7 @@ class LexicalClusters(PartitionMixin):
     neighbours: int = LexicalConfig.neighbours
     epochs: int = LexicalConfig.epochs
     min_steps: int = LexicalConfig.min_steps
+    max_steps: int = LexicalConfig.max_steps
     batch_size: int = LexicalConfig.batch_size
     learning_rate: float = LexicalConfig.learning_rate
     dropout: float = LexicalConfig.dropout
@@ -124,7 +131,16 @@ class LexicalClusters(PartitionMixin):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        for name in ("max_features", "hidden", "dimension", "neighbours", "epochs", "min_steps", "batch_size"):
+        for name in (
+            "max_features",
+            "hidden",
+            "dimension",
+            "neighbours",
+            "epochs",
+            "min_steps",
+            "max_steps",
+            "batch_size",
+        ):
             check_whole(name, getattr(self, name), least=1)
         for name in ("learning_rate", "temperature"):
             check_number(name, getattr(self, name), above=0)

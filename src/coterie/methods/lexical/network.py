@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from coterie.losses.nt_xent import nt_xent, weighted_mean
+from coterie.losses.soft_cross_entropy import soft_cross_entropy
 from coterie.methods.networks import linear
 from coterie.training.objective import LossTerms
 
@@ -23,6 +24,9 @@ from coterie.training.objective import LossTerms
 FIRST_LAYER_RANGE = 0.3
 # Initial bias of the latent's log variance: a standard deviation of 0.37, so that the first steps are not all noise.
 FIRST_LOG_VARIANCE = -2.0
+# Weight of the loss of pseudo-labels, and temperature of the cosines that predict them.
+LABEL_WEIGHT = 1.0
+LABEL_TEMPERATURE = 0.1
 # Largest absolute value of a latent mean.
 MOST_MEAN = 3.0
 
@@ -36,6 +40,7 @@ class LexicalConfig:
     neighbours: int = 20
     epochs: int = 20
     min_steps: int = 600
+    max_steps: int = 1_500
     batch_size: int = 128
     learning_rate: float = 1e-3
     dropout: float = 0.2
@@ -148,10 +153,18 @@ class LexicalNetwork(nn.Module):
         """Return the means of the latent vectors."""
         return MOST_MEAN * torch.tanh(self.mean(hidden) / MOST_MEAN)  # Eq. 3
 
-    def loss(self, batch: RowBatch, weights: Tensor, config: LexicalConfig, generator: torch.Generator) -> LossTerms:
+    def loss(
+        self,
+        batch: RowBatch,
+        weights: Tensor,
+        config: LexicalConfig,
+        generator: torch.Generator,
+        pseudo_labels: PseudoLabelBatch | None = None,
+    ) -> LossTerms:
         """Return the loss of some texts, the first half of ``batch``, and of one neighbour of each, the second half.
 
-        ``weights`` are the occurrences of the texts; a neighbour has its text's weight.
+        ``weights`` are the occurrences of the texts; a neighbour has its text's weight. With ``pseudo_labels``, those
+        of the texts, Eq. 11 is added.
         """
         count, twice = len(weights), weights.repeat(2)
         hidden = drop(self.hidden_states(batch), config.dropout, generator)  # Eq. 2
@@ -162,7 +175,35 @@ class LexicalNetwork(nn.Module):
         divergence = gaussian_divergence(means, log_variances, twice)
         contrast = nt_xent(means[:count], means[count:], config.temperature, weights)  # Eq. 9
         total = reconstruction + config.kl_weight * divergence + config.contrast_weight * contrast  # Eq. 10
-        return LossTerms(total, reconstruction=reconstruction, divergence=divergence, contrast=contrast)
+        terms = {"reconstruction": reconstruction, "divergence": divergence, "contrast": contrast}
+        if pseudo_labels is not None:
+            terms["labels"] = pseudo_labels.loss(means[:count], weights)  # Eq. 11
+            total = total + LABEL_WEIGHT * terms["labels"]
+        return LossTerms(total, **terms)
+
+
+@dataclass(frozen=True)
+class PseudoLabelBatch:
+    """The pseudo-labels of some texts, and the centres of the clusters that predict them.
+
+    Attributes
+    ----------
+    centers:
+        ``K x D``, trained together with the network.
+    targets:
+        ``B x K``, probability of each cluster.
+    trust:
+        ``B``, how much each target is trusted, from 0 to 1.
+    """
+
+    centers: Tensor
+    targets: Tensor
+    trust: Tensor
+
+    def loss(self, means: Tensor, weights: Tensor) -> Tensor:
+        """Return the cross entropy of the targets and the cosines of ``means`` with the centres."""
+        cosines = functional.normalize(means, dim=1) @ functional.normalize(self.centers, dim=1).T
+        return soft_cross_entropy(cosines / LABEL_TEMPERATURE, self.targets, self.trust, weights)  # Eq. 11
 
 
 def drop(states: Tensor, rate: float, generator: torch.Generator) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from coterie.clustering.nearest import nearest
 from coterie.encoders.bag_of_words import BagOfWordsEncoder
 from coterie.errors import InputError
 from coterie.methods.baselines.stacked import adam
-from coterie.methods.lexical.network import LexicalConfig, LexicalNetwork, SparseRows
+from coterie.methods.lexical.network import LexicalConfig, LexicalNetwork, PseudoLabelBatch, SparseRows
 from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
@@ -56,11 +57,13 @@ class LexicalView:
         counts: NDArray[np.int64],
         *,
         semantic_neighbours: NDArray[np.int64] | None = None,
+        pseudo_labels: PseudoLabels | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
         max_words: int = MAX_WORDS,
         config: LexicalConfig | None = None,
         history: History | None = None,
+        begin_with: LexicalView | None = None,
     ) -> LexicalView:
         """Train the view on distinct texts, without labels.
 
@@ -73,6 +76,8 @@ class LexicalView:
             How often each text occurs.
         semantic_neighbours:
             ``texts x K``: for each text the rows of its nearest texts in another view.
+        pseudo_labels:
+            Clusters by another view, which the latent vectors learn to predict.
         seed:
             The same seed gives the same view on the same device.
         max_words:
@@ -81,6 +86,8 @@ class LexicalView:
             How the network is built and trained; ``None`` for the defaults.
         history:
             Receives the loss terms of every step.
+        begin_with:
+            A view of the same texts, whose words and weights training begins with.
 
         Raises
         ------
@@ -90,15 +97,18 @@ class LexicalView:
         config = LexicalConfig() if config is None else config
         history = History() if history is None else history
         device = torch.device(device)
-        words = fit_words(texts, counts, max_words)
+        words = fit_words(texts, counts, max_words) if begin_with is None else begin_with.words
         tfidf = words.encode(texts).tocsr()
         known = np.flatnonzero(tfidf.getnnz(axis=1))
         rows = tfidf[known]
         generator = torch.Generator().manual_seed(seed)
         network = LexicalNetwork(words.dimension, config.hidden, config.dimension, generator).to(device)
+        if begin_with is not None:
+            network.load_state_dict(begin_with.network.state_dict())
         positives = Positives.build(rows, known, semantic_neighbours, config.neighbours, device)
         weights = torch.from_numpy(counts[known].astype(np.float32)).to(device)
-        _train(network, SparseRows(rows, device), positives, weights, config, seed, history)
+        labels = None if pseudo_labels is None else pseudo_labels.of_rows(known, device)
+        _train(network, SparseRows(rows, device), positives, weights, config, seed, history, labels)
         return cls(words, network)
 
     @torch.no_grad()
@@ -112,11 +122,8 @@ class LexicalView:
             return vectors
         tfidf = self.words.encode(texts).tocsr()
         known = np.flatnonzero(tfidf.getnnz(axis=1))
-        rows = SparseRows(tfidf[known], self.device)
-        for begin in range(0, len(known), at_a_time):
-            here = torch.arange(begin, min(begin + at_a_time, len(known)), device=self.device)
-            means = self.network.latent_means(self.network.hidden_states(rows.batch(here)))
-            vectors[known[begin : begin + at_a_time]] = means.cpu().numpy()
+        if len(known):
+            vectors[known] = _latent_means(self.network, SparseRows(tfidf[known], self.device), at_a_time).cpu().numpy()
         units: NDArray[np.float32] = unit_rows(vectors)
         return units
 
@@ -144,6 +151,26 @@ class LexicalView:
         words = BagOfWordsEncoder({word: i for i, word in enumerate(in_order)}, state["idf"])
         weights = {name: array for name, array in state.items() if name not in {"words", "idf"}}
         return cls(words, LexicalNetwork.from_arrays(weights).to(device))
+
+
+@dataclass(frozen=True)
+class PseudoLabels:
+    """Clusters of texts by another view.
+
+    Attributes
+    ----------
+    targets:
+        ``texts x K``, probability of each cluster.
+    trust:
+        How much the clusters of each text are trusted, from 0 to 1.
+    """
+
+    targets: NDArray[np.float32]
+    trust: NDArray[np.float32]
+
+    def of_rows(self, rows: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return targets and trust of some texts as tensors."""
+        return torch.from_numpy(self.targets[rows]).to(device), torch.from_numpy(self.trust[rows]).to(device)
 
 
 class Positives:
@@ -213,6 +240,18 @@ def fit_words(texts: Sequence[str], counts: NDArray[np.int64], max_words: int) -
         return BagOfWordsEncoder.fit(texts, counts, max_features=max_words, stop_words=None, weighting="tfidf")
 
 
+@torch.no_grad()
+def _latent_means(network: LexicalNetwork, rows: SparseRows, at_a_time: int = TEXTS_AT_A_TIME) -> Tensor:
+    device = network.first_weight.device
+    blocks = [
+        network.latent_means(
+            network.hidden_states(rows.batch(torch.arange(begin, min(begin + at_a_time, len(rows)), device=device)))
+        )
+        for begin in range(0, len(rows), at_a_time)
+    ]
+    return torch.cat(blocks)
+
+
 def _train(
     network: LexicalNetwork,
     rows: SparseRows,
@@ -221,15 +260,25 @@ def _train(
     config: LexicalConfig,
     seed: int,
     history: History,
+    labels: tuple[Tensor, Tensor] | None,
 ) -> None:
     device = network.first_weight.device
     generator = torch.Generator(device=device).manual_seed(seed)
-    optimizer = adam(list(network.parameters()), config.learning_rate)
+    parameters, centers = list(network.parameters()), None
+    if labels is not None:
+        # The centres begin at the mean latent vectors of the clusters.
+        centers = torch.nn.Parameter(labels[0].T @ _latent_means(network, rows))
+        parameters.append(centers)
+    optimizer = adam(parameters, config.learning_rate)
 
     def loss(texts: Tensor) -> LossTerms:
         batch = rows.batch(torch.cat([texts, positives.sample(texts, generator)]))
-        return network.loss(batch, weights[texts], config, generator)
+        here = None
+        if labels is not None and centers is not None:
+            here = PseudoLabelBatch(centers, labels[0][texts], labels[1][texts])
+        return network.loss(batch, weights[texts], config, generator, here)
 
     steps_per_epoch = -(-len(rows) // config.batch_size)
+    steps = min(max(config.min_steps, config.epochs * steps_per_epoch), config.max_steps)
     trainer = VectorTrainer(len(rows), config.batch_size, device, seed, history)
-    trainer.run("lexical", loss, optimizer, max(config.min_steps, config.epochs * steps_per_epoch))
+    trainer.run("lexical", loss, optimizer, steps)
