@@ -49,12 +49,15 @@ class Clustering:
         Which vectors are clustered: ``"semantic"``, or ``"joined"`` with lexical ones.
     sizes:
         How much cluster sizes are balanced: a kind of :data:`~coterie.selection.cluster_sizes.PENALTIES`.
+    share:
+        Share of the weight of its kind: several runs of one algorithm share the weight of one.
     """
 
     algorithm: str
     labels: NDArray[np.int64]
     view: str = "semantic"
     sizes: str = "free"
+    share: float = 1.0
 
     @property
     def name(self) -> str:
@@ -63,8 +66,8 @@ class Clustering:
 
     @property
     def size_kind(self) -> str:
-        """The kind of sizes by which it is weighted: average linkage, unless balanced, makes uneven ones."""
-        return UNEVEN if self.algorithm == AVERAGE_LINKAGE and self.sizes != "equal" else self.sizes
+        """The kind of sizes by which it is weighted: average linkage makes uneven ones, unless they are balanced."""
+        return UNEVEN if self.algorithm == AVERAGE_LINKAGE and self.sizes == "free" else self.sizes
 
 
 def make_clusterings(
@@ -74,8 +77,11 @@ def make_clusterings(
     seed: int,
     algorithms: Sequence[str] = ALGORITHMS,
     view: str = "semantic",
+    kmeans_runs: int = 1,
 ) -> list[Clustering]:
     """Cluster by each algorithm and refine (:func:`~coterie.selection.refinement.refine_assignment`); sizes are free.
+
+    k-means, whose result depends on its seed, is run ``kmeans_runs`` times, each time as a clustering of its own.
 
     ``weights`` has the number of occurrences of each text; linkage counts each distinct text once.
     """
@@ -88,14 +94,19 @@ def make_clusterings(
     for name in algorithms:
         space, _, algorithm = name.rpartition(" ")
         vectors = spaces[space]()
+        partitions: list[NDArray[np.int64]]
         if algorithm == "k-means":
             on_device = to_device(vectors, graphs.device)
-            labels = kmeans(on_device, n_clusters, weights=weights, n_init=RESTARTS, seed=seed).labels
+            partitions = [
+                kmeans(on_device, n_clusters, weights=weights, n_init=RESTARTS, seed=kmeans_runs * seed + run).labels
+                for run in range(kmeans_runs)
+            ]
         else:
             rows = np.asarray(vectors, dtype=np.float64)
-            labels = cluster_by_linkage(rows, n_clusters, algorithm.lower(), graphs.device)
-        labels = renumber(labels)
-        found.append(Clustering(name, refine_assignment(graphs, labels, int(labels.max()) + 1, weights), view))
+            partitions = [cluster_by_linkage(rows, n_clusters, algorithm.lower(), graphs.device)]
+        for labels in map(renumber, partitions):
+            refined = refine_assignment(graphs, labels, int(labels.max()) + 1, weights)
+            found.append(Clustering(name, refined, view, share=1 / len(partitions)))
     return found
 
 

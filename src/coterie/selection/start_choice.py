@@ -19,7 +19,7 @@ from coterie.selection.candidates import (
     follow_nearest,
     make_clusterings,
 )
-from coterie.selection.cluster_sizes import SizeEstimate, estimate_sizes
+from coterie.selection.cluster_sizes import UNEVEN, SizeEstimate, estimate_sizes
 from coterie.selection.consensus import find_consensus
 from coterie.selection.joined_vectors import join_vectors, lexical_share, view_agreement
 from coterie.selection.neighbour_graphs import LexicalGraph, NeighbourGraphs, build_graphs
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Most distinct texts that are clustered and compared: the time of the neighbour search grows with the square of their
 # number. A larger set is sampled, and every other text gets the cluster of the nearest sampled text.
 MOST_TEXTS = 30_000
+# Runs of k-means with other seeds: one run may miss a cluster that most of them find.
+KMEANS_RUNS = 3
 # Algorithms whose clusters tell how much equal sizes cost.
 SIZE_ESTIMATE_ALGORITHMS = ("k-means", "smoothed k-means", "graph k-means")
 # Algorithms whose clusters tell how well the views agree.
@@ -169,21 +171,27 @@ def choose_among(
 
     ``only_sizes`` is the one kind of sizes that counts; empty for all of them.
     """
-    free = make_clusterings(semantic, n_clusters, weights, seed)
+    free = make_clusterings(semantic, n_clusters, weights, seed, kmeans_runs=KMEANS_RUNS)
     agreement, share = None, 0.0
     if lexical_vectors is not None:
         agreement = _compare_views(semantic, free, lexical_vectors, n_clusters, weights, seed)
         share = lexical_share(agreement)
     views = join_views(semantic, lexical_vectors, share, n_clusters, seed)
     for view in list(views)[1:]:
-        free += make_clusterings(views[view], n_clusters, weights, seed, view=view)
+        free += make_clusterings(views[view], n_clusters, weights, seed, view=view, kmeans_runs=KMEANS_RUNS)
     equal = [
         balance_sizes(views[each.view], each, weights) for each in free if each.algorithm in SIZE_ESTIMATE_ALGORITHMS
     ]
     estimated = [each for each in free if each.algorithm in SIZE_ESTIMATE_ALGORITHMS]
-    neighbours = [pairs for pairs in (semantic.semantic_pairs, semantic.lexical_pairs) if pairs is not None]
-    pairs = ((one.labels, other.labels) for one, other in zip(estimated, equal, strict=True))
-    sizes = replace(estimate_sizes(pairs, neighbours), only=only_sizes)
+    uneven = [each.labels for each in free if each.size_kind == UNEVEN]
+    estimate = estimate_sizes(
+        [each.labels for each in estimated],
+        [each.labels for each in equal],
+        uneven,
+        semantic.nearest_rows,
+        semantic.lexical_pairs,
+    )
+    sizes = replace(estimate, only=only_sizes)
     others = balance_all(
         [each for each in free if each.algorithm not in SIZE_ESTIMATE_ALGORITHMS], views, weights, sizes
     )
@@ -233,6 +241,11 @@ def balance_all(
     ]
 
 
+def vote_weights(clusterings: Sequence[Clustering], sizes: SizeEstimate) -> list[float]:
+    """Return the weight of each clustering in a consensus."""
+    return [each.share * sizes.weight(each.size_kind) for each in clusterings]
+
+
 def combine(
     clusterings: Sequence[Clustering],
     sizes: SizeEstimate,
@@ -241,7 +254,7 @@ def combine(
     agreement: float | None = None,
 ) -> ChosenStart:
     """Return the consensus of clusterings, each weighted by its sizes."""
-    by_size = [sizes.weight(each.size_kind) for each in clusterings]
+    by_size = vote_weights(clusterings, sizes)
     found = find_consensus([each.labels for each in clusterings], by_size, n_clusters, weights)
     candidates = [
         Candidate(each, weight, agreement)

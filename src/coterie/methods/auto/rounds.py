@@ -26,7 +26,7 @@ from coterie.selection.guard import Candidate, score_candidate
 from coterie.selection.joined_vectors import LARGEST_SHARE, lexical_share
 from coterie.selection.neighbour_graphs import NeighbourGraphs, build_graphs
 from coterie.selection.refinement import refine_assignment
-from coterie.selection.start_choice import ChosenStart, balance_all, choose_among, combine, join_views
+from coterie.selection.start_choice import ChosenStart, balance_all, choose_among, combine, join_views, vote_weights
 from coterie.text.corpus import Corpus
 from coterie.training.objective import AUGMENTED, ORIGINAL, Batch, EmbedCorpus, LossTerms, Objective
 
@@ -211,8 +211,9 @@ class Rounds:
         labels = renumber(kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_).labels)
         free = Clustering("k-means", labels)
         equal = balance_sizes(self.frozen, free, self._counts)
-        pairs = [each for each in (self.frozen.semantic_pairs, self.frozen.lexical_pairs) if each is not None]
-        sizes = replace(estimate_sizes([(labels, equal.labels)], pairs), only=only)
+        graphs = self.frozen
+        estimate = estimate_sizes([labels], [equal.labels], (), graphs.nearest_rows, graphs.lexical_pairs)
+        sizes = replace(estimate, only=only)
         return combine([equal if s.sizes == "equal" else free], sizes, s.n_clusters, self._counts)
 
     def _views(
@@ -268,7 +269,7 @@ class Rounds:
         before = [each.clustering for each in self.start.candidates]
         weights = []
         for some, share in ((before, 1.0), (self._trained, self.trained_weight)):
-            by_size = np.array([sizes.weight(each.size_kind) for each in some])
+            by_size = np.array(vote_weights(some, sizes))
             weights.extend((share * by_size / by_size.sum()).tolist())
         labels = [each.labels for each in (*before, *self._trained)]
         found = find_consensus(labels, weights, self._settings.n_clusters, self._counts)
