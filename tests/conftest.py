@@ -135,6 +135,26 @@ def full_maps(full_map_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coterie.report.projection.TSNE_STEPS", full_map_steps)
 
 
+def speed_up_lexical_views(patch: pytest.MonkeyPatch) -> None:
+    """Train the lexical views of the default method for a tenth of the usual steps, in few dimensions."""
+    from functools import partial
+
+    from coterie.methods.lexical import ensemble, view
+    from coterie.methods.lexical.network import LexicalConfig
+
+    quick = partial(LexicalConfig, hidden=64, dimension=16, min_steps=60, max_steps=60, batch_size=32)
+    patch.setattr(ensemble, "LexicalConfig", quick)
+    patch.setattr(view, "LexicalConfig", quick)
+
+
+@pytest.fixture(scope="module")
+def quick_lexical_views() -> Iterator[None]:
+    """Make the lexical views of the default method quick, for tests that do not depend on how good they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        speed_up_lexical_views(patch)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a randomly initialised BERT of two layers with a word-level WordPiece tokenizer."""

@@ -71,8 +71,13 @@ def texts_csv(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "texts.csv", {"text": TEXTS})
 
 
+pytestmark = pytest.mark.usefixtures("quick_lexical_views")
+
+
 @pytest.fixture(scope="module")
-def any_run(method: str, tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def any_run(
+    quick_lexical_views: None, method: str, tiny_encoder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Return a run on TEXTS by every method, beside its ``texts.csv``; tests only read it."""
     folder = tmp_path_factory.mktemp(method)
     path = write_csv(folder / "texts.csv", {"text": TEXTS})
@@ -167,8 +172,8 @@ def test_run_json_says_how_it_was_made(any_run: Path, method: str) -> None:
         assert history["stop_reasons"] and history["encoder_change"] > 0
         assert [step["step"] for step in history["steps"]] == list(range(1, len(history["steps"]) + 1))
     else:
-        # The steps of a network over fixed vectors are recorded too.
-        assert bool(history["steps"]) == ("layers" in run["settings"])
+        # The steps of a network over fixed vectors or words are recorded too.
+        assert bool(history["steps"]) == ("layers" in run["settings"] or method == "lexical")
     assert run["encoder_from"] == ("folder" if "encoder" in run["settings"] else None)
 
 

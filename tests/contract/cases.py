@@ -26,9 +26,10 @@ CLUSTERERS_OF_FROZEN = (*CLUSTERERS, "chosen")
 # Clusterings, and methods, whose labels_ are not the nearest centres.
 LINKAGES = ("ward", "average", "umap", "chosen")
 OWN_PARTITIONS = ("auto", "hac_sd", "bertopic")
-# Methods that have an encoder but cluster other vectors than its embeddings.
+# Methods that have an encoder but cluster other vectors than its embeddings: the default method joins them with
+# lexical vectors.
 NETWORKS = {"ae", "dec", "idec", "dcn", "self_train"}
-OWN_VECTORS = {"sif", *NETWORKS}
+OWN_VECTORS = {"auto", "sif", *NETWORKS}
 TAKE_VECTORS = ("frozen", "hac_sd", "bertopic", *NETWORKS)
 FAST_TRAINING = TrainingConfig(max_steps=2, batch_size=8, precision="float32")
 # Settings that make a fit fast; what a test needs beyond them it sets itself.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import speed_up_lexical_views
 
 from coterie.methods.base import ClusteringMethod
 
@@ -34,6 +35,14 @@ def _one_thread() -> Iterator[None]:
     with threadpool_limits(1):
         yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _quick_lexical_views() -> Iterator[None]:
+    """Train the lexical views of the default method for a few steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        speed_up_lexical_views(patch)
+        yield
 
 
 @pytest.fixture(scope="session", params=CASES, ids=str)

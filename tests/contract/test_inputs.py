@@ -153,13 +153,15 @@ def test_given_vectors_mean_the_same_in_fit_and_predict(clusterer: str) -> None:
     generator = np.random.default_rng(3)
     vectors = generator.normal(size=(len(DISTINCT), 5)) * generator.uniform(0.5, 20, (len(DISTINCT), 1))
     model = FrozenEncoder(K, clusterer=clusterer).fit(DISTINCT, embeddings=vectors)
-    answer = model.assign(DISTINCT, embeddings=vectors)
+    unseen = [f"{text}, again" for text in DISTINCT]
+    answer = model.assign(unseen, embeddings=vectors)
     labels, confidence = answer.labels, answer.confidence
     same = labels == model.labels_
     assert same.mean() == (pytest.approx(model.predict_agreement_) if clusterer in LINKAGES else 1)
     np.testing.assert_allclose(confidence[same], model.confidence_[same], atol=1e-6)
-    chosen = model.predict_proba(DISTINCT, embeddings=vectors)
+    chosen = model.predict_proba(unseen, embeddings=vectors)
     np.testing.assert_array_equal(chosen.argmax(axis=1), labels)
+    np.testing.assert_array_equal(model.predict(DISTINCT, embeddings=vectors), model.labels_)
 
 
 def test_a_model_refitted_on_texts_takes_texts_again(tiny_encoder: Path) -> None:

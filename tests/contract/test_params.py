@@ -90,7 +90,7 @@ NONSENSE: dict[str, list[Any]] = {
     "transport_epochs": ["long", None, 0, 1.5],
     # Coterie's own
     "start": ["no such", None],
-    "rounds": ["many", None, 0, 1.5],
+    "rounds": ["many", None, -1, 1.5],
     "words": ["sometimes", None],
     "view_weight": ["much", None, -1.0, math.nan, math.inf],
     "neighbour_weight": ["much", None, -1.0, math.nan, math.inf],

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie import FrozenEncoder
+from coterie import Coterie, FrozenEncoder, TrainingConfig
 from coterie.errors import ModelFolderError
 
 from .cases import CLUSTERERS_OF_FROZEN, DISTINCT, FOLDER_CASES, ROWS, UNSEEN, Case, K
@@ -59,6 +59,20 @@ def test_the_same_vectors(folder_case: Case, tiny_encoder: Path, tmp_path: Path,
     assert str(again) in str(caught.value)
     refitted = FrozenEncoder(K, encoder=str(again), max_length=12, device="cpu").fit(ROWS)
     np.testing.assert_allclose(refitted.transform(TEXTS), vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_the_folder_of_the_default_method_is_its_encoder(tiny_encoder: Path, tmp_path: Path, words: bool) -> None:
+    """With words, ``transform`` returns joined vectors, whose first part is the encoder's."""
+    training = TrainingConfig(max_steps=2, batch_size=8)
+    model = Coterie(K, encoder=str(tiny_encoder), words=words, guard=False, training=training, device="cpu").fit(ROWS)
+    assert (model.lexical_share_ > 0) == words
+    model.save_pretrained(tmp_path / "model")
+    expected = np.asarray(_loaded(tmp_path / "model").encode(TEXTS))
+    semantic = model.transform(TEXTS)[:, : expected.shape[1]]
+    if words:
+        expected, semantic = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (expected, semantic))
+    np.testing.assert_allclose(semantic, expected, atol=1e-5)
 
 
 def test_the_encoders_own_settings_are_followed(folder_case: Case, tiny_encoder: Path, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_the_answers_name_what_is_there() -> None:
     """The functions that the page names are where it says."""
     assert "def assign(" in (PACKAGE / "methods" / "base.py").read_text(encoding="utf-8")
     assert "def fit(" in (PACKAGE / "api" / "fit.py").read_text(encoding="utf-8")
-    for name in ("criteria", "start_choice", "guard"):
+    for name in ("criteria", "guard", "k_criteria"):
         assert "CRITERIA" in (PACKAGE / "selection" / f"{name}.py").read_text(encoding="utf-8")
     assert ".backward(" in (PACKAGE / "training" / "steps.py").read_text(encoding="utf-8")
 

@@ -112,7 +112,7 @@ def test_a_trial_that_sees_nothing_to_learn_is_trained_all_the_same(
     tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The guard may find no structure in the few texts of a trial where there is some in all of them."""
-    monkeypatch.setattr(auto, "structure_beyond_chance", lambda *_: 0.0)
+    monkeypatch.setattr(auto, "missing_structure", lambda *_: "no structure was found")
     model = Coterie(3, encoder=str(tiny_encoder), device="cpu", training=TrainingConfig(batch_size=64, max_epochs=2))
     found = estimate(model, CORPUS)
     assert found is not None and model.guard

@@ -11,8 +11,12 @@ from conftest import topic_texts
 from reference.lexical_oracle import (
     CONTRAST_WEIGHT,
     KL_WEIGHT,
+    LABEL_WEIGHT,
     TEMPERATURE,
     batch_losses,
+    encode,
+    label_gradients,
+    label_loss,
     lexical_view,
     total_gradients,
 )
@@ -20,7 +24,14 @@ from scipy import sparse
 
 from coterie import LexicalClusters
 from coterie.errors import InputError
-from coterie.methods.lexical.network import LexicalConfig, LexicalNetwork, RowBatch, SparseRows, drop
+from coterie.methods.lexical.network import (
+    LexicalConfig,
+    LexicalNetwork,
+    PseudoLabelBatch,
+    RowBatch,
+    SparseRows,
+    drop,
+)
 from coterie.methods.lexical.view import LexicalView, Positives, fit_words
 from coterie.training.history import History
 
@@ -233,6 +244,68 @@ def test_losses_and_gradients_in_float64(weights: list[int]) -> None:
     for name, gradient in zip(_parameters(network), gradients, strict=True):
         exact = numerical[name].T if name == "A" else numerical[name]
         np.testing.assert_allclose(gradient.numpy(), exact, atol=1e-6, err_msg=name)
+
+
+def _pseudo_labels(trust: list[float]) -> PseudoLabelBatch:
+    """Return pseudo-labels of three texts in float64, of four clusters of latent vectors with four dimensions."""
+    generator = np.random.default_rng(3)
+    centers, targets = generator.normal(size=(4, 4)), generator.dirichlet(np.ones(4), size=3)
+    return PseudoLabelBatch(
+        torch.from_numpy(centers).requires_grad_(),
+        torch.from_numpy(targets),
+        torch.tensor(trust, dtype=torch.float64),
+    )
+
+
+@pytest.mark.parametrize("weights", [[1, 1, 1], [1, 4, 2]])
+@pytest.mark.parametrize("trust", [[1.0, 1.0, 1.0], [0.9, 0.0, 0.3], [0.0, 0.0, 0.0]])
+def test_the_loss_of_pseudo_labels_in_float64(trust: list[float], weights: list[int]) -> None:
+    labels = _pseudo_labels(trust)
+    means = torch.from_numpy(np.random.default_rng(4).normal(size=(3, 4))).requires_grad_()
+    loss = labels.loss(means, torch.tensor(weights, dtype=torch.float64))
+    arrays = (means.detach().numpy(), labels.centers.detach().numpy(), labels.targets.numpy(), trust, weights)
+    # The logarithms of the softmax are computed in float32.
+    np.testing.assert_allclose(float(loss.detach()), label_loss(*arrays), rtol=1e-6)
+    gradients = torch.autograd.grad(loss, [means, labels.centers])
+    for name, gradient, exact in zip(("means", "centers"), gradients, label_gradients(*arrays), strict=True):
+        np.testing.assert_allclose(gradient.numpy(), exact, rtol=1e-5, atol=1e-8, err_msg=name)
+
+
+def test_pseudo_labels_are_those_of_the_texts_and_not_of_their_neighbours() -> None:
+    texts, neighbours = _pairs()
+    network, labels, weights = _network(), _pseudo_labels([0.9, 0.2, 0.5]), [1, 4, 2]
+    terms = network.loss(
+        _batch(np.concatenate([texts, neighbours])),
+        torch.tensor(weights, dtype=torch.float64),
+        LexicalConfig(dropout=0.0),
+        torch.Generator().manual_seed(5),
+        labels,
+    )
+    arrays = {name: value.detach().numpy() for name, value in _parameters(network).items()}
+    arrays["A"] = arrays["A"].T
+    means, _ = encode(texts, *(arrays[name] for name in "AaMmSs"))
+    centers, targets, trust = (value.detach().numpy() for value in (labels.centers, labels.targets, labels.trust))
+    expected = label_loss(means, centers, targets, trust, weights)
+    np.testing.assert_allclose(float(terms.named["labels"].detach()), expected, rtol=1e-6)
+
+
+def test_the_loss_of_pseudo_labels_is_added_to_the_others() -> None:
+    batch, network, labels = _batch(np.concatenate(_pairs())), _network(), _pseudo_labels([0.9, 0.2, 0.5])
+    counts = torch.tensor([1, 4, 2], dtype=torch.float64)
+    generators = [torch.Generator().manual_seed(5) for _ in range(2)]
+    config = LexicalConfig(dropout=0.2)
+    without = network.loss(batch, counts, config, generators[0])
+    terms = network.loss(batch, counts, config, generators[1], labels)
+    assert torch.equal(generators[0].get_state(), generators[1].get_state())
+    assert set(terms.named) - set(without.named) == {"labels"}
+    for name in ("reconstruction", "divergence", "contrast"):
+        assert torch.equal(terms.named[name], without.named[name]), name
+    assert float(terms.named["labels"].detach()) > 0.1
+    added = without.total + LABEL_WEIGHT * terms.named["labels"]
+    torch.testing.assert_close(terms.total, added, rtol=1e-12, atol=0)
+    parameters = [*network.parameters(), labels.centers]
+    found, expected = (torch.autograd.grad(total, parameters, retain_graph=True) for total in (terms.total, added))
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_the_vector_of_a_text_in_float64() -> None:

@@ -19,12 +19,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .sccl_oracle import FloatArray, _weight_list, _weighted_mean, numerical_gradient
+from .sccl_oracle import FloatArray, _weight_list, _weighted_mean, numerical_gradient, similarity
 
 MEAN_BOUND = 3.0  # each coordinate of mu lies between minus this and this
 KL_WEIGHT = 0.1  # factor of L_KL in L
 CONTRAST_WEIGHT = 10.0  # factor of L_con in L
 TEMPERATURE = 0.5  # of L_con, divides cosines
+LABEL_WEIGHT = 1.0  # factor of L_lab where it is added to L
+LABEL_TEMPERATURE = 0.1  # of L_lab, divides cosines
+LEAST_TRUST = 1e-6  # a text that is trusted less counts as if trusted this much
 
 
 class Losses(NamedTuple):
@@ -195,3 +198,49 @@ def total_gradients(
 
         gradients[name] = numerical_gradient(total, value, step)
     return gradients
+
+
+def label_probabilities(mu: npt.ArrayLike, centers: npt.ArrayLike) -> FloatArray:
+    """Q (B x K) of latent means (B x Z) and trained centres (K x Z), none of them of length zero."""
+    means, points = np.asarray(mu, dtype=np.float64), np.asarray(centers, dtype=np.float64)
+    rows = []
+    for mean in means:
+        scores = [math.exp(similarity(mean, point) / LABEL_TEMPERATURE) for point in points]
+        normaliser = sum(scores)
+        rows.append([score / normaliser for score in scores])  # Q_i = softmax(cos(mu_i, c_k) / 0.1)
+    return np.array(rows, dtype=np.float64)
+
+
+def label_loss(
+    mu: npt.ArrayLike,
+    centers: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    trust: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+) -> float:
+    """L_lab, Eq. 11: the cross entropy of the pseudo-labels ``targets`` (B x K), whose rows sum to one.
+
+    ``trust`` are B numbers from 0 to 1. Only the B texts of a batch take part, not their neighbours. L_lab is no part
+    of ``batch_losses``; it is added to L with the factor ``LABEL_WEIGHT``.
+    """
+    losses = []
+    for shares, q in zip(np.asarray(targets, dtype=np.float64), label_probabilities(mu, centers), strict=True):
+        losses.append(-sum(float(share) * math.log(float(value)) for share, value in zip(shares, q, strict=True)))
+    factors = []
+    for w, t in zip(_weight_list(weights, len(losses)), np.asarray(trust, dtype=np.float64), strict=True):
+        factors.append(w * max(float(t), LEAST_TRUST))  # w_i t'_i
+    return _weighted_mean(losses, factors)
+
+
+def label_gradients(
+    mu: npt.ArrayLike,
+    centers: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    trust: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    step: float = 1e-6,
+) -> tuple[FloatArray, FloatArray]:
+    """Central differences of L_lab by the latent means and by the centres."""
+    by_mu = numerical_gradient(lambda array: label_loss(array, centers, targets, trust, weights), mu, step)
+    by_centers = numerical_gradient(lambda array: label_loss(mu, array, targets, trust, weights), centers, step)
+    return by_mu, by_centers

@@ -244,3 +244,118 @@ def test_gradients_by_the_variance_without_a_decoder_are_those_of_the_kl_term() 
     x = np.concatenate([texts, neighbours])
     _, log_variance = oracle.encode(x, *(parameters[name] for name in "AaMmSs"))
     assert gradients["s"] == pytest.approx(0.1 * (np.exp(log_variance) - 1).mean(axis=0) / 2, abs=1e-7)
+
+
+# --- pseudo-labels ---
+
+CLUSTERS = 4
+
+
+def _shares(count: int, seed: int = 0) -> oracle.FloatArray:
+    """Pseudo-labels: rows that sum to one."""
+    return np.random.default_rng(seed).dirichlet(np.ones(CLUSTERS), size=count)
+
+
+def _label_case() -> tuple[oracle.FloatArray, oracle.FloatArray, oracle.FloatArray]:
+    """Latent means, centres and pseudo-labels of three texts."""
+    return _random(3, LATENT, seed=7), _random(CLUSTERS, LATENT, seed=8), _shares(3, seed=9)
+
+
+def test_label_loss_by_hand() -> None:
+    # Centres (1, 0) and (0, 1). The first text lies at cosines 1 and 0, so its Q is (e^10, 1) / (e^10 + 1); the second
+    # at 3/5 and 4/5, so its Q is (e^6, e^8) / (e^6 + e^8) = (1, e^2) / (1 + e^2). Lengths 2, 5 and 3 have no say.
+    mu, centers = [[2.0, 0.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, 3.0]]
+    q = [[1 / (1 + math.exp(-10)), 1 / (1 + math.exp(10))], [1 / (1 + math.e**2), 1 / (1 + math.exp(-2))]]
+    assert oracle.label_probabilities(mu, centers) == pytest.approx(np.array(q), rel=1e-13)
+    # Labels (1/2, 1/2): log(e^10 + 1) - 5. Labels (1/4, 3/4): log(1 + e^2) - 3/2.
+    first, second = math.log(math.exp(10) + 1) - 5, math.log(1 + math.e**2) - 1.5
+    targets = [[0.5, 0.5], [0.25, 0.75]]
+    assert oracle.label_loss(mu, centers, targets, [1, 1], [1, 1]) == pytest.approx((first + second) / 2, rel=1e-13)
+    # Trust 1/2 and 1/4 of texts that occur 3 times and twice: factors 3/2 and 1/2.
+    expected = (3 * first + second) / 4
+    assert oracle.label_loss(mu, centers, targets, [0.5, 0.25], [3, 2]) == pytest.approx(expected, rel=1e-13)
+
+
+def test_label_loss_of_equal_cosines_is_the_log_of_the_clusters() -> None:
+    mu, _, targets = _label_case()
+    same = np.ones((CLUSTERS, LATENT))
+    assert oracle.label_loss(mu, same, targets, [1, 0.5, 0.1]) == pytest.approx(math.log(CLUSTERS), abs=1e-12)
+
+
+def test_label_loss_is_least_for_the_own_probabilities() -> None:
+    mu, centers, targets = _label_case()
+    q, ones = oracle.label_probabilities(mu, centers), np.ones(3)
+    assert q.sum(axis=1) == pytest.approx(ones, abs=1e-14)
+    entropy = -(q * np.log(q)).sum(axis=1).mean()
+    assert oracle.label_loss(mu, centers, q, ones) == pytest.approx(entropy, abs=1e-12)
+    by_mu, by_centers = oracle.label_gradients(mu, centers, q, ones)
+    assert np.abs(by_mu).max() < 1e-7
+    assert np.abs(by_centers).max() < 1e-7
+    assert np.abs(oracle.label_gradients(mu, centers, targets, ones)[0]).max() > 1e-2
+
+
+def test_label_loss_does_not_depend_on_lengths() -> None:
+    mu, centers, targets = _label_case()
+    trust, weights = [1.0, 0.3, 0.6], [1, 2, 4]
+    expected = oracle.label_loss(mu, centers, targets, trust, weights)
+    longer, wider = mu * [[0.01], [1.0], [300.0]], centers * [[5.0], [0.2], [1.0], [40.0]]
+    assert oracle.label_loss(longer, centers, targets, trust, weights) == pytest.approx(expected, rel=1e-12)
+    assert oracle.label_loss(mu, wider, targets, trust, weights) == pytest.approx(expected, rel=1e-12)
+    # So the gradients have no part along the vectors.
+    by_mu, by_centers = oracle.label_gradients(mu, centers, targets, trust, weights)
+    assert (by_mu * mu).sum(axis=1) == pytest.approx(np.zeros(3), abs=1e-8)
+    assert (by_centers * centers).sum(axis=1) == pytest.approx(np.zeros(CLUSTERS), abs=1e-8)
+
+
+def test_a_text_with_trust_zero_counts_next_to_nothing() -> None:
+    mu, centers, targets = _label_case()
+    alone = oracle.label_loss(mu[:2], centers, targets[:2], [1.0, 0.5])
+    third = oracle.label_loss(mu[2:], centers, targets[2:], [1.0])
+    assert abs(third - alone) > 0.1
+    loss = oracle.label_loss(mu, centers, targets, [1.0, 0.5, 0.0])
+    assert loss == pytest.approx(alone, abs=1e-5)
+    # Next to nothing is one part in a million of a trusted text, and less trust than that is the same.
+    assert loss == pytest.approx((1.5 * alone + 1e-6 * third) / (1.5 + 1e-6), abs=1e-14)
+    assert loss == oracle.label_loss(mu, centers, targets, [1.0, 0.5, 1e-7])
+    by_mu, _ = oracle.label_gradients(mu, centers, targets, [1.0, 0.5, 0.0])
+    assert np.abs(by_mu[2]).max() < 1e-4
+    assert np.abs(by_mu[:2]).max() > 1e-2
+
+
+def test_all_trust_zero_is_all_trust_one() -> None:
+    mu, centers, targets = _label_case()
+    weights = [1, 5, 2]
+    expected = oracle.label_loss(mu, centers, targets, np.ones(3), weights)
+    assert oracle.label_loss(mu, centers, targets, np.zeros(3), weights) == pytest.approx(expected, rel=1e-12)
+    # Only the ratios of trust matter, as long as none of it is below the least.
+    trust = np.array([1.0, 0.2, 0.6])
+    expected = oracle.label_loss(mu, centers, targets, trust, weights)
+    assert oracle.label_loss(mu, centers, targets, trust / 50, weights) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_weight_of_a_pseudo_label_is_a_repeated_text() -> None:
+    mu, centers, targets = _label_case()
+    trust, index = np.array([0.9, 0.4, 0.0]), [0, 1, 1, 1, 2, 2]
+    weighted = oracle.label_loss(mu, centers, targets, trust, [1, 3, 2])
+    repeated = oracle.label_loss(mu[index], centers, targets[index], trust[index])
+    assert weighted == pytest.approx(repeated, rel=1e-13)
+    assert abs(weighted - oracle.label_loss(mu, centers, targets, trust)) > 1e-3
+    by_mu, by_centers = oracle.label_gradients(mu, centers, targets, trust, [1, 3, 2])
+    of_rows, of_centers = oracle.label_gradients(mu[index], centers, targets[index], trust[index])
+    assert by_mu[1] == pytest.approx(of_rows[1:4].sum(axis=0), abs=1e-8)
+    assert by_centers == pytest.approx(of_centers, abs=1e-8)
+
+
+def test_label_gradients_are_those_of_a_softmax_of_cosines() -> None:
+    mu, centers, targets = _label_case()
+    factors = np.array([1.0 * 2, 0.3 * 1, 0.6 * 4])
+    by_mu, by_centers = oracle.label_gradients(mu, centers, targets, [1.0, 0.3, 0.6], [2, 1, 4])
+    of_mu, of_centers = (np.linalg.norm(rows, axis=1, keepdims=True) for rows in (mu, centers))
+    cosines = (mu / of_mu) @ (centers / of_centers).T
+    q = oracle.label_probabilities(mu, centers)
+    error = (factors / factors.sum())[:, None] * (q - targets) / 0.1  # dL/dcos
+    # dcos/dmu = (c / |c| - cos mu / |mu|) / |mu|, and likewise for c.
+    expected = (error @ (centers / of_centers) - (error * cosines).sum(axis=1, keepdims=True) * mu / of_mu) / of_mu
+    assert by_mu == pytest.approx(expected, abs=1e-7)
+    along = (error * cosines).sum(axis=0)[:, None] * centers / of_centers
+    assert by_centers == pytest.approx((error.T @ (mu / of_mu) - along) / of_centers, abs=1e-7)

@@ -8,11 +8,10 @@ import pytest
 from coterie.metrics.internal.likelihood import gaussian_likelihood, word_likelihood_gain
 from coterie.metrics.internal.modularity import modularity, normalised_modularity
 from coterie.metrics.internal.silhouette import cosine_silhouette
-from coterie.selection import criteria, guard, k_criteria, start_choice
-from coterie.selection.candidates import Clustering
-from coterie.selection.criteria import CRITERIA, Criterion, Evidence, Labels, compute_criteria
+from coterie.selection import criteria, guard, k_criteria
+from coterie.selection.criteria import CRITERIA, Criterion, Evidence, Labels, compute_criteria, relative_change
+from coterie.selection.guard import score_candidate
 from coterie.selection.neighbour_graphs import LexicalGraph, NeighbourGraphs, build_graphs
-from coterie.selection.start_choice import score_clusterings
 
 TRUTH = np.repeat(np.arange(3), 8)
 TEXTS = [f"{'abc'[label]}word{i % 4} {'abc'[label]}word{(i + 1) % 4}" for i, label in enumerate(TRUTH)]
@@ -50,7 +49,7 @@ def test_without_texts_the_lexical_criteria_are_unknown(graphs: NeighbourGraphs)
 
 
 def test_everything_that_is_chosen_by_is_in_the_table() -> None:
-    assert {*start_choice.CRITERIA, *guard.CRITERIA, *k_criteria.NAMES.values()} == set(CRITERIA)
+    assert {*guard.CRITERIA, *k_criteria.NAMES.values()} <= set(CRITERIA)
     assert all(each.description for each in CRITERIA.values())
 
 
@@ -60,6 +59,12 @@ def test_a_new_criterion_is_one_entry(graphs: NeighbourGraphs, monkeypatch: pyte
 
     entry = {"smallest_cluster": Criterion("the share of the smallest cluster", smallest_cluster)}
     monkeypatch.setattr(criteria, "CRITERIA", {**CRITERIA, **entry})
-    monkeypatch.setattr(start_choice, "CRITERIA", (*start_choice.CRITERIA, "smallest_cluster"))
-    (scored,) = score_clusterings([Clustering("the topics", TRUTH)], graphs)
+    monkeypatch.setattr(guard, "CRITERIA", (*guard.CRITERIA, "smallest_cluster"))
+    scored = score_candidate("the topics", TRUTH, graphs)
     assert scored.criteria["smallest_cluster"] == pytest.approx(1 / 3)
+
+
+def test_relative_changes_are_shares_of_the_value_before() -> None:
+    assert relative_change(0.8, 0.84) == pytest.approx(0.05)
+    assert relative_change(0.1, 0.15) == pytest.approx(0.1)
+    assert relative_change(-0.8, -0.4) == pytest.approx(0.5)

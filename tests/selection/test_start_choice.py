@@ -1,230 +1,307 @@
-"""Several clusterings and the choice among them: the graph by hand, smoothing, linkage of a sample, the criteria."""
+"""The start: which candidates there are, how they are weighted, and what their consensus finds in made-up classes."""
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
-from coterie.clustering.nearest import nearest
 from coterie.errors import InputError, SettingError
-from coterie.selection import candidates, choose_start, start_choice
-from coterie.selection.candidates import ALGORITHMS, Clustering, cluster_by_linkage, make_clusterings
-from coterie.selection.criteria import relative_change
-from coterie.selection.graph import neighbour_graph, smooth_vectors, spectral_embedding
+from coterie.selection import ChosenStart, choose_start, start_choice
+from coterie.selection.candidates import ALGORITHMS, AVERAGE_LINKAGE, Clustering, follow_nearest
+from coterie.selection.cluster_sizes import SizeEstimate
+from coterie.selection.consensus import find_consensus
 from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
-from coterie.selection.start_choice import (
-    CRITERIA,
-    SIZE_TEST_CLUSTERING,
-    balance_sizes,
-    choose_among,
-    score_clusterings,
-    sizes_look_equal,
-    stability_of,
-)
+from coterie.selection.start_choice import KMEANS_RUNS, choose_among, combine
 
+Labels = NDArray[np.int64]
+Array = NDArray[np.float64]
 K = 4
+EVEN = (50, 50, 50, 50)
+# Sizes that fall as 1 / rank^2.
+UNEVEN = (160, 40, 18, 10)
 
 
-def _bundles(n: int = 40, spread: float = 0.05, dimensions: int = 12) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Bundles in as many directions, and noise in all others."""
-    truth = np.repeat(np.arange(K), n)
-    noise = np.random.default_rng(0).normal(scale=spread, size=(K * n, dimensions))
-    vectors = np.eye(K, dimensions)[truth] + noise
-    return truth, np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
-def _right(truth: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
-    """The share of texts in a cluster most of which is of their bundle."""
-    return sum(np.bincount(truth[labels == each]).max() for each in np.unique(labels)) / len(truth)
-
-
-def test_nearest_rows_come_in_their_order() -> None:
-    _, units = _bundles(5)
-    rows, cosines = nearest(units, 6)
-    similarity = units.astype(np.float64) @ units.T.astype(np.float64)
-    np.fill_diagonal(similarity, -np.inf)
-    assert rows.tolist() == np.argsort(-similarity, axis=1)[:, :6].tolist()
-    assert cosines == pytest.approx(np.sort(similarity, axis=1)[:, ::-1][:, :6], abs=1e-5)
-
-
-def test_the_graph_by_hand() -> None:
-    _, units = _bundles(10, spread=0.3)
-    rows, cosines = nearest(units, 8)
-    graph = neighbour_graph(rows, cosines)
-    assert sparse.issparse(graph) and abs(graph - graph.T).max() < 1e-12
-    dense = graph.toarray()
-    assert dense.min() >= 0 and dense.max() <= 1 + 1e-12 and not dense.diagonal().any()
-
-    def named(i: int) -> dict[int, float]:
-        """What a row alone gives its neighbours: the width by bisection, as in the paper."""
-        distances = 1 - cosines[i]
-        low, high = 1e-6, 10.0
-        for _ in range(200):
-            width = (low + high) / 2
-            total = sum(np.exp(-max(0.0, each - distances[0]) / width) for each in distances)
-            low, high = (low, width) if total > np.log2(8) else (width, high)
-        return {int(j): float(np.exp(-(d - distances[0]) / width)) for j, d in zip(rows[i], distances, strict=True)}
-
-    for i, j in ((0, int(rows[0, 0])), (7, int(rows[7, 5])), (13, int(rows[13, 7]))):
-        one, other = named(i).get(j, 0.0), named(j).get(i, 0.0)
-        assert dense[i, j] == pytest.approx(one + other - one * other, abs=1e-4)
-
-
-def test_equal_texts_have_a_graph_too() -> None:
-    rows, cosines = nearest(np.ones((6, 3), dtype=np.float32) / 3**0.5, 4)
-    assert np.isfinite(neighbour_graph(rows, cosines).toarray()).all()
-
-
-def test_smoothing_moves_bundles_together_and_not_towards_each_other() -> None:
-    truth, units = _bundles(spread=0.35)
-    rows, cosines = nearest(units, 10)
-    smooth = smooth_vectors(units, neighbour_graph(rows, cosines), 3)
-    assert np.linalg.norm(smooth, axis=1) == pytest.approx(np.ones(len(smooth)))
-
-    def inside_less_between(vectors: NDArray[np.float64]) -> float:
-        similarity, same = vectors @ vectors.T, truth[:, None] == truth
-        return float(similarity[same].mean() - similarity[~same].mean())
-
-    assert inside_less_between(smooth) > inside_less_between(units.astype(np.float64)) + 0.2
-    assert smooth_vectors(units, neighbour_graph(rows, cosines), 0) == pytest.approx(units)
-
-
-def test_the_spectral_embedding_separates_parts_of_a_graph_and_is_reproducible() -> None:
-    truth, units = _bundles(spread=0.02)
-    graph = neighbour_graph(*nearest(units, 5))
-    coordinates = spectral_embedding(graph, K, seed=1)
-    similarity = coordinates @ coordinates.T
-    assert similarity[truth[:, None] == truth].min() > 0.99 and similarity[truth[:, None] != truth].max() < 0.5
-    assert np.array_equal(coordinates, spectral_embedding(graph, K, seed=1))
-
-
-def test_every_algorithm_finds_clear_bundles() -> None:
-    truth, units = _bundles()
-    clusterings = make_clusterings(build_graphs(units), K, np.ones(len(units), dtype=np.int64), 0)
-    assert tuple(each.name for each in clusterings) == ALGORITHMS
-    for each in clusterings:
-        assert sorted(set(each.labels.tolist())) == list(range(K)), each.name
-        assert _right(truth, each.labels) == 1, each.name
-
-
-@pytest.mark.parametrize("method", ["ward", "average"])
-def test_of_many_texts_a_sample_is_linked(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, units = _bundles()
-    whole = cluster_by_linkage(units.astype(np.float64), K, method, 0)
-    monkeypatch.setattr(candidates, "LINKAGE_ROWS", 50)
-    monkeypatch.setattr(candidates, "BLOCK_ROWS", 30)
-    sample = cluster_by_linkage(units.astype(np.float64), K, method, 0)
-    assert _right(truth, whole) == _right(truth, sample) == 1
-    assert len(np.unique(sample)) == K
-
-
-def test_the_better_clustering_is_chosen_by_every_criterion() -> None:
-    truth, units = _bundles(spread=0.2)
-    words = ["parcel late delivery", "refund money card", "password login account", "coupon price offer"]
-    texts = [f"{words[label]} {i}" for i, label in enumerate(truth)]
-    generator = np.random.default_rng(0)
-    clusterings = [
-        Clustering("one cluster, nearly", np.where(np.arange(len(truth)) < K - 1, np.arange(len(truth)) + 1, 0)),
-        Clustering(
-            "half dealt out",
-            np.where(generator.random(len(truth)) < 0.5, generator.integers(K, size=len(truth)), truth),
-        ),
-        Clustering("right", truth),
-    ]
-    scored = score_clusterings(
-        clusterings, build_graphs(units, LexicalGraph.build(texts), K), stability=[0.1, 0.2, 0.9]
-    )
-    assert scored[0].name == "right"
-    for name in (*CRITERIA, "stability"):
-        assert scored[0].criteria[name] == max(each.criteria[name] for each in scored)
-    assert scored[0].score > 0 > scored[-1].score
-
-
-def test_scores_by_hand() -> None:
-    truth, units = _bundles()
-    clusterings = [Clustering("a", truth), Clustering("b", truth.copy()), Clustering("c", np.arange(len(truth)) % K)]
-    scored = score_clusterings(clusterings, build_graphs(units))
-    by_name = {each.name: each for each in scored}
-    # Two of three are equal: the third is twice as far from the mean, in silhouette and likelihood; no other is known.
-    assert by_name["a"].score == by_name["b"].score == pytest.approx(0.5**0.5)
-    assert by_name["c"].score == pytest.approx(-(2**0.5))
-    assert np.isnan(by_name["c"].criteria["lexical_modularity"]) and np.isnan(by_name["c"].criteria["stability"])
-    assert scored[0].name == "a"
-
-
-def test_stability_is_the_agreement_of_subsamples_with_the_whole() -> None:
-    truth, units = _bundles()
-    graphs, once = build_graphs(units), np.ones(len(truth), dtype=np.int64)
-    clusterings = make_clusterings(graphs, K, once, 0)
-    assert stability_of(clusterings, graphs, K, once, 0) == pytest.approx([1] * len(clusterings))
-    shuffled = [Clustering(each.name, np.random.default_rng(0).permutation(each.labels)) for each in clusterings]
-    stability = stability_of(shuffled, graphs, K, once, 0)
-    assert stability is not None and max(stability) < 0.2
-    few = build_graphs(units[:7])
-    assert stability_of(make_clusterings(few, K, once[:7], 0), few, K, once[:7], 0) is None
-
-
-def _one_line(sizes: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
-    """Classes of these sizes that touch each other, each with a word of its own."""
+def _classes(sizes: tuple[int, ...], spread: float, seed: int = 0, dimensions: int = 12) -> tuple[Labels, Array]:
+    """Classes in as many directions, and noise in all."""
     truth = np.repeat(np.arange(len(sizes)), sizes)
-    generator = np.random.default_rng(1)
-    vectors = np.eye(len(sizes), 16)[truth] + generator.normal(scale=0.25, size=(len(truth), 16))
-    return truth, vectors, [f"about{label} thing{generator.integers(20)}" for label in truth]
+    noise = np.random.default_rng(seed).normal(scale=spread, size=(len(truth), dimensions))
+    return truth, np.eye(len(sizes), dimensions)[truth] + noise
 
 
-def test_sizes_are_balanced_if_that_costs_little_modularity() -> None:
-    truth, vectors, texts = _one_line([60, 60, 60, 60])
-    graphs, once = build_graphs(vectors, LexicalGraph.build(texts), K), np.ones(len(truth), dtype=np.int64)
-    found = choose_among(graphs, K, once, 0)
-    assert found.equal_sizes and np.bincount(found.best.labels).min() >= 55
-    assert found.best.name in {each.name for each in found.ranking}
-    lopsided = np.where(np.arange(len(truth)) % 4 == 0, 0, truth)
-    balanced = np.bincount(balance_sizes(graphs, lopsided, once))
-    assert balanced.max() - balanced.min() < np.ptp(np.bincount(lopsided))
-    truth, vectors, texts = _one_line([190, 30, 14, 6])
-    graphs, once = build_graphs(vectors, LexicalGraph.build(texts), K), np.ones(len(truth), dtype=np.int64)
-    unbalanced = [Clustering(SIZE_TEST_CLUSTERING, truth)]
-    assert not sizes_look_equal(unbalanced, graphs, K, once)
-    assert not choose_among(graphs, K, once, 0).equal_sizes
-    truth, vectors, texts = _one_line([60, 60, 60, 60])
-    assert not sizes_look_equal(
-        [Clustering(SIZE_TEST_CLUSTERING, truth)], build_graphs(vectors), K, np.ones(len(truth), dtype=np.int64)
-    )
+def _counted(found: ChosenStart, *, weighted: bool = False) -> Counter[tuple[str, str]]:
+    """Return how many candidates have each view and kind of sizes."""
+    voters = (each for each in found.candidates if each.weight or not weighted)
+    return Counter((each.clustering.view, each.clustering.sizes) for each in voters)
 
 
-def test_relative_changes_are_shares_of_the_value_before() -> None:
-    assert relative_change(0.8, 0.84) == pytest.approx(0.05)
-    assert relative_change(0.1, 0.15) == pytest.approx(0.1)
-    assert relative_change(-0.8, -0.4) == pytest.approx(0.5)
+@pytest.fixture(scope="module")
+def even() -> tuple[Labels, ChosenStart]:
+    truth, vectors = _classes(EVEN, 0.3)
+    return truth, choose_start(None, K, vectors=vectors)
+
+
+@pytest.fixture(scope="module")
+def uneven() -> tuple[Labels, ChosenStart]:
+    truth, vectors = _classes(UNEVEN, 0.15)
+    return truth, choose_start(None, K, vectors=vectors)
+
+
+@pytest.fixture(scope="module")
+def joined() -> tuple[Labels, ChosenStart]:
+    """Two views that agree, and counts of repeated texts."""
+    truth, vectors = _classes(EVEN, 0.35)
+    _, lexical = _classes(EVEN, 0.2, seed=7, dimensions=10)
+    counts = np.random.default_rng(0).integers(1, 5, size=len(truth))
+    return truth, choose_start(None, K, vectors=vectors, lexical_vectors=lexical, weights=counts)
+
+
+# --- The candidates ---
+
+
+def test_every_algorithm_and_every_kind_of_sizes_is_a_candidate(even: tuple[Labels, ChosenStart]) -> None:
+    _, found = even
+    free = Counter(each.clustering.algorithm for each in found.candidates if each.clustering.sizes == "free")
+    assert free == {name: KMEANS_RUNS if name.endswith("k-means") else 1 for name in ALGORITHMS}
+    # Equal sizes: of every algorithm but Ward's linkage of the plain vectors. Penalised sizes: of three algorithms.
+    assert _counted(found) == {("semantic", "free"): 12, ("semantic", "equal"): 11, ("semantic", "penalised"): 5}
+    assert found.candidates[0].name == found.candidates[0].clustering.name
+
+
+def test_candidates_of_the_joined_view_are_as_many(joined: tuple[Labels, ChosenStart]) -> None:
+    counted = _counted(joined[1])
+    assert {sizes: counted["joined", sizes] for _, sizes in counted} == {"free": 12, "equal": 11, "penalised": 5}
+    assert {sizes: counted["semantic", sizes] for _, sizes in counted} == {"free": 12, "equal": 11, "penalised": 5}
+
+
+def test_the_start_is_the_consensus_of_the_candidates(
+    even: tuple[Labels, ChosenStart], uneven: tuple[Labels, ChosenStart]
+) -> None:
+    for _, found in (even, uneven):
+        labels = [each.labels for each in found.candidates]
+        again = find_consensus(labels, [each.weight for each in found.candidates], K)
+        assert adjusted_rand_score(again.labels, found.labels) > 0.97
+        agreement = [each.agreement for each in found.candidates]
+        assert agreement == sorted(agreement, reverse=True)
+        assert agreement == pytest.approx([adjusted_rand_score(each, found.labels) for each in labels])
+
+
+def test_the_agreement_counts_repeated_texts(joined: tuple[Labels, ChosenStart]) -> None:
+    counts = np.random.default_rng(0).integers(1, 5, size=len(joined[0]))
+    rows = np.repeat(np.arange(len(counts)), counts)
+    for each in joined[1].candidates:
+        expected = adjusted_rand_score(each.labels[rows], joined[1].labels[rows])
+        assert each.agreement == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_candidate_weighs_as_its_sizes_and_its_share(uneven: tuple[Labels, ChosenStart]) -> None:
+    for each in uneven[1].candidates:
+        clustering = each.clustering
+        kind = "uneven" if (clustering.algorithm, clustering.sizes) == (AVERAGE_LINKAGE, "free") else clustering.sizes
+        runs = KMEANS_RUNS if clustering.algorithm.endswith("k-means") else 1
+        assert each.weight == pytest.approx(uneven[1].sizes.weight(kind) / runs)
+
+
+def test_combined_candidates_by_hand() -> None:
+    """Of even classes average linkage has no weight; a run of k-means has its share."""
+    truth = np.repeat(np.arange(3), 6)
+    other = np.random.default_rng(0).permutation(truth)
+    clusterings = [
+        Clustering("Ward", truth),
+        Clustering("k-means", other, share=0.5),
+        Clustering(AVERAGE_LINKAGE, other),
+    ]
+    found = combine(clusterings, SizeEstimate(0.15, 0.0), 3, np.ones(18), 0.8)
+    assert {each.clustering.algorithm: each.weight for each in found.candidates} == {
+        "Ward": 1,
+        "k-means": 0.5,
+        AVERAGE_LINKAGE: 0,
+    }
+    assert adjusted_rand_score(found.labels, truth) == 1
+    assert found.candidates[0].name == "semantic, Ward, free sizes"
+    assert found.view_agreement == 0.8 and found.lexical_share == pytest.approx(0.125)
+    uneven = combine(clusterings, SizeEstimate(0.15, 0.5), 3, np.ones(18))
+    assert adjusted_rand_score(uneven.labels, other) == 1
+    assert uneven.view_agreement is None
+
+
+# --- Sizes ---
+
+
+def test_of_even_classes_equal_sizes_count(even: tuple[Labels, ChosenStart]) -> None:
+    truth, found = even
+    assert [found.sizes.weight(kind) for kind in ("free", "penalised", "equal")] == pytest.approx([1, 1, 1], abs=0.05)
+    assert found.sizes.weight("uneven") == 0
+    assert adjusted_rand_score(truth, found.labels) > 0.85
+    assert np.ptp(np.bincount(found.labels)) < 12
+
+
+def test_of_uneven_classes_average_linkage_counts_most(uneven: tuple[Labels, ChosenStart]) -> None:
+    truth, found = uneven
+    assert found.sizes.cost > 0.4 and found.sizes.evidence > 0.5
+    assert [found.sizes.weight(kind) for kind in ("free", "equal", "uneven")] == pytest.approx([0.2, 0, 4])
+    assert adjusted_rand_score(truth, found.labels) > 0.97
+    # Equal sizes have no weight: those that are made are needed for the estimate.
+    assert _counted(found) == {("semantic", "free"): 12, ("semantic", "equal"): 9}
+
+
+def test_one_kind_of_sizes_alone() -> None:
+    truth, vectors = _classes(UNEVEN, 0.3)
+    graphs, once = build_graphs(vectors), np.ones(len(truth), dtype=np.int64)
+    spread = {}
+    for only in ("equal", "penalised", "uneven", "free"):
+        found = choose_among(graphs, K, once, 0, only_sizes=only)
+        voters = [each.clustering for each in found.candidates if each.weight]
+        assert {each.size_kind for each in voters} == {only}
+        assert found.sizes.only == only
+        spread[only] = np.ptp(np.bincount(found.labels))
+    assert spread["equal"] < 25 < 60 < spread["penalised"] < 120 < min(spread["free"], spread["uneven"])
+
+
+def test_lexical_neighbours_count_for_the_cost_of_equal_sizes() -> None:
+    """Words tell uneven classes apart more clearly than vectors do, so equal sizes cost more of them."""
+    truth, vectors = _classes((90, 60, 40, 30), 0.35)
+    random = np.random.default_rng(0)
+    texts = [
+        f"{'abcd'[k]}word{random.integers(4)} {'abcd'[k]}thing{random.integers(4)} {i}" for i, k in enumerate(truth)
+    ]
+    with_words, without = (choose_start(each, K, vectors=vectors).sizes for each in (texts, None))
+    assert with_words.cost > without.cost + 0.05
+    assert with_words.weight("equal") < without.weight("equal")
+
+
+# --- Views ---
+
+
+def test_without_lexical_vectors_there_is_one_view(even: tuple[Labels, ChosenStart]) -> None:
+    assert even[1].view_agreement is None and even[1].lexical_share == 0
+
+
+def test_views_that_agree_are_joined_and_find_more(joined: tuple[Labels, ChosenStart]) -> None:
+    truth, found = joined
+    alone = choose_start(None, K, vectors=_classes(EVEN, 0.35)[1])
+    assert found.view_agreement is not None and found.view_agreement > 0.83
+    assert found.lexical_share == pytest.approx(min(0.25, 2.5 * (found.view_agreement - 0.75)))
+    assert adjusted_rand_score(truth, alone.labels) + 0.05 < adjusted_rand_score(truth, found.labels)
+    assert adjusted_rand_score(truth, found.labels) > 0.95
+
+
+def test_random_lexical_vectors_are_left_out(even: tuple[Labels, ChosenStart]) -> None:
+    truth, vectors = _classes(EVEN, 0.3)
+    noise = np.random.default_rng(3).normal(size=(len(truth), 10))
+    found = choose_start(None, K, vectors=vectors, lexical_vectors=noise)
+    assert found.view_agreement is not None and found.view_agreement < 0.3
+    assert found.lexical_share == 0
+    assert np.array_equal(found.labels, even[1].labels)
+    assert _counted(found) == _counted(even[1])
+
+
+def test_texts_without_known_words_are_clustered_by_meaning() -> None:
+    truth, vectors = _classes(EVEN, 0.25)
+    _, lexical = _classes(EVEN, 0.15, seed=7, dimensions=10)
+    unknown = np.random.default_rng(0).random(len(truth)) < 0.1
+    lexical[unknown] = 0
+    found = choose_start(None, K, vectors=vectors, lexical_vectors=lexical)
+    assert found.lexical_share > 0
+    assert adjusted_rand_score(truth[unknown], found.labels[unknown]) > 0.8
+    assert adjusted_rand_score(truth, found.labels) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_lexical_vectors_of_zeros_are_left_out(even: tuple[Labels, ChosenStart]) -> None:
+    vectors = _classes(EVEN, 0.3)[1]
+    found = choose_start(None, K, vectors=vectors, lexical_vectors=np.zeros((len(vectors), 5)))
+    assert found.lexical_share == 0
+    assert np.array_equal(found.labels, even[1].labels)
+
+
+# --- Samples and seeds ---
+
+
+@pytest.mark.parametrize("lexical", [False, True])
+def test_of_many_texts_a_sample_votes(lexical: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, vectors = _classes(EVEN, 0.15)
+    by_words = _classes(EVEN, 0.15, seed=7, dimensions=10)[1] if lexical else None
+    texts = [f"{'abcd'[label]}word {i}" for i, label in enumerate(truth)]
+    counts = np.random.default_rng(0).integers(1, 5, size=len(truth))
+    whole = choose_start(texts, K, vectors=vectors, lexical_vectors=by_words, weights=counts)
+    monkeypatch.setattr(start_choice, "MOST_TEXTS", 80)
+    clustered = []
+
+    def record(*given: object, **named: object) -> ChosenStart:
+        found = choose_among(*given, **named)  # type: ignore[arg-type]
+        clustered.append(found)
+        return found
+
+    monkeypatch.setattr(start_choice, "choose_among", record)
+    found = choose_start(texts, K, vectors=vectors, lexical_vectors=by_words, weights=counts)
+    assert [len(each.labels) for each in clustered] == [80]
+    assert len(found.labels) == len(truth)
+    assert adjusted_rand_score(found.labels, whole.labels) == adjusted_rand_score(found.labels, truth) == 1
+    assert found.lexical_share == whole.lexical_share == (0.25 if lexical else 0)
+    for each, of_sample in zip(found.candidates, clustered[0].candidates, strict=True):
+        assert len(each.labels) == len(truth)
+        assert replace(each.clustering, labels=of_sample.labels).name == of_sample.name
+        assert each.weight == of_sample.weight
+
+
+def test_texts_outside_the_sample_follow_the_nearest_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, vectors = _classes(EVEN, 0.5)
+    monkeypatch.setattr(start_choice, "MOST_TEXTS", 80)
+    found = choose_start(None, K, vectors=vectors, seed=5)
+    sampled = np.sort(np.random.default_rng(5).permutation(len(vectors))[:80])
+    assert np.array_equal(found.labels, follow_nearest(vectors, sampled, found.labels[sampled]))
+    alone = choose_among(build_graphs(vectors[sampled], None, K), K, np.ones(80), 5)
+    assert np.array_equal(found.labels[sampled], alone.labels)
+
+
+@pytest.mark.parametrize(("sizes", "spread"), [(EVEN, 0.25), (UNEVEN, 0.2)])
+def test_of_clear_classes_every_seed_finds_the_same(sizes: tuple[int, ...], spread: float) -> None:
+    truth, vectors = _classes(sizes, spread)
+    first, *others = (choose_start(None, K, vectors=vectors, seed=seed).labels for seed in range(4))
+    assert adjusted_rand_score(truth, first) > 0.9
+    assert [adjusted_rand_score(first, each) for each in others] == [1, 1, 1]
 
 
 def test_the_same_seed_gives_the_same_start() -> None:
-    _, units = _bundles(spread=0.4)
-    one, other = (choose_start(None, K, vectors=units, seed=3) for _ in range(2))
-    assert one.best.name == other.best.name and np.array_equal(one.best.labels, other.best.labels)
+    _, vectors = _classes(EVEN, 0.6)
+    one, other = (choose_start(None, K, vectors=vectors, seed=3) for _ in range(2))
+    assert [each.name for each in one.candidates] == [each.name for each in other.candidates]
+    assert np.array_equal(one.labels, other.labels)
 
 
-def test_very_many_texts_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth, units = _bundles()
-    monkeypatch.setattr(start_choice, "MOST_TEXTS", 60)
-    found = choose_start([f"word{label}" for label in truth], K, vectors=units)
-    assert all(len(each.labels) == len(truth) for each in found.ranking)
-    assert _right(truth, found.best.labels) == 1
+def test_the_order_of_the_texts_does_not_matter(uneven: tuple[Labels, ChosenStart]) -> None:
+    _, vectors = _classes(UNEVEN, 0.15)
+    order = np.random.default_rng(0).permutation(len(vectors))
+    assert adjusted_rand_score(uneven[1].labels[order], choose_start(None, K, vectors=vectors[order]).labels) == 1
+
+
+# --- Odd input ---
 
 
 def test_texts_without_words_and_odd_numbers() -> None:
-    _, units = _bundles(10)
-    found = choose_start(["?"] * len(units), K, vectors=units)
-    assert np.isnan(found.best.criteria["lexical_modularity"]) and np.isfinite(found.best.score)
+    truth, vectors = _classes((10, 10, 10, 10), 0.1)
+    assert LexicalGraph.build(["?"] * len(truth)) is None
+    assert adjusted_rand_score(truth, choose_start(["?"] * len(truth), K, vectors=vectors).labels) == 1
     with pytest.raises(SettingError, match="n_clusters"):
-        choose_start(None, 1, vectors=units)
+        choose_start(None, 1, vectors=vectors)
     with pytest.raises(InputError, match="nothing to choose"):
-        choose_start(None, K, vectors=units[:5])
+        choose_start(None, K, vectors=vectors[:5])
 
 
-def test_word_salad_gets_an_answer() -> None:
-    noise = np.random.default_rng(0).normal(size=(60, 20))
-    found = choose_start(None, 5, vectors=noise)
-    assert len(np.unique(found.best.labels)) == 5
+@pytest.mark.parametrize(("n", "k"), [(60, 5), (10, 8)])
+def test_noise_gets_as_many_clusters(n: int, k: int) -> None:
+    noise = np.random.default_rng(0).normal(size=(n, 20))
+    assert sorted(set(choose_start(None, k, vectors=noise).labels.tolist())) == list(range(k))
+
+
+def test_the_vectors_stay_as_they_are() -> None:
+    _, vectors = _classes((10, 10, 10, 10), 0.3)
+    _, lexical = _classes((10, 10, 10, 10), 0.3, seed=7)
+    before = vectors.copy(), lexical.copy()
+    choose_start(None, K, vectors=vectors, lexical_vectors=lexical)
+    assert np.array_equal(vectors, before[0]) and np.array_equal(lexical, before[1])

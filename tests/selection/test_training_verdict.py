@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from coterie import Coterie
 from coterie.errors import InputError
+from coterie.methods.auto.method import LARGEST_LOSS
 from coterie.selection import training_verdict
 from coterie.selection.guard import Candidate, score_candidate
 from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
@@ -47,13 +49,13 @@ def _note(start: Candidate, trained: Candidate) -> str:
     """Return what the default method notes when these are the partitions of its start and its only round."""
     model = Coterie(3)
     model.notes_ = ()
-    model._select(start, [trained])
+    model._select(start, trained, replace(trained, name="before and after training"))
     (note,) = model.notes_
     return note
 
 
 def test_the_notes_of_a_fit_and_its_report_say_the_same_of_many_pairs_of_partitions() -> None:
-    outcomes = []
+    outcomes, n_lost = [], 0
     for seed in range(60):
         random = np.random.default_rng(seed)
         texts, topics, vectors = _texts(45, seed)
@@ -71,10 +73,15 @@ def test_the_notes_of_a_fit_and_its_report_say_the_same_of_many_pairs_of_partiti
         note = _note(start, trained)
         verdict = judge_training(texts, vectors, before, after)
         assert _outcome_in(note) == _outcome_in(verdict.sentence) == verdict.outcome
-        # What is said to have helped is what is returned.
-        assert ("the partition of round 1 is returned" in note) == verdict.outcome.startswith("helped")
+        # The start is returned only where training did harm, and clearly.
+        lost = trained.gain_over(start) < -LARGEST_LOSS
+        assert ("the start is returned" in note) == lost
+        assert ("before and after training is returned" in note) != lost
+        assert not (lost and verdict.outcome.startswith("helped"))
+        n_lost += lost
         outcomes.append(verdict.outcome)
     assert {"helped", "helped on balance", "did not help"} <= set(outcomes)
+    assert 0 < n_lost < outcomes.count("did not help")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +99,7 @@ def test_the_notes_of_a_fit_and_its_report_say_the_same_of_many_pairs_of_partiti
         (_candidate(0.5), _candidate(0.6), "helped"),
         (_candidate(0.5), _candidate(0.4), "did not help"),
         (_candidate(0.5), _candidate(0.499), "changed little"),
-        # A small gain is a gain: the trained partition is returned.
+        # A small gain is a gain.
         (_candidate(0.5), _candidate(0.501), "helped"),
     ],
 )

@@ -98,8 +98,8 @@ def make_clusterings(
         if algorithm == "k-means":
             on_device = to_device(vectors, graphs.device)
             partitions = [
-                kmeans(on_device, n_clusters, weights=weights, n_init=RESTARTS, seed=kmeans_runs * seed + run).labels
-                for run in range(kmeans_runs)
+                kmeans(on_device, n_clusters, weights=weights, n_init=RESTARTS, seed=each).labels
+                for each in _seeds_of_runs(seed, kmeans_runs)
             ]
         else:
             rows = np.asarray(vectors, dtype=np.float64)
@@ -108,6 +108,11 @@ def make_clusterings(
             refined = refine_assignment(graphs, labels, int(labels.max()) + 1, weights)
             found.append(Clustering(name, refined, view, share=1 / len(partitions)))
     return found
+
+
+def _seeds_of_runs(seed: int, count: int) -> list[int]:
+    """Return one seed per run, such that fits with other seeds share none, within what scikit-learn accepts."""
+    return [(count * seed + run) % 2**32 for run in range(count)]
 
 
 def balance_sizes(

@@ -40,9 +40,10 @@ def find_consensus(
 ) -> Consensus:
     """Return the partition that a weighted vote of several partitions gives.
 
-    The vote starts from the partition that agrees most with the others. The clusters of every partition are matched
-    with the current ones, one to one, such that most texts agree (Hungarian algorithm); then every text moves to the
-    cluster with most of the weight. This is repeated until no text moves. No cluster becomes empty.
+    The vote starts from the partition with the largest weighted agreement with all partitions, itself included. The
+    clusters of every partition are matched with the current ones, one to one, such that most texts agree (Hungarian
+    algorithm); then every text moves to the cluster with most of the weight. This is repeated until no text moves. No
+    cluster becomes empty.
 
     Parameters
     ----------
@@ -116,8 +117,8 @@ def _overlap(
 
 
 def _most_central(voters: Sequence[tuple[NDArray[np.int64], float]], counts: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the partition with the largest weighted agreement with the others; the first of equals."""
-    between = np.zeros((len(voters), len(voters)))
+    """Return the partition with the largest weighted agreement with all, itself included; the first of equals."""
+    between = np.eye(len(voters))
     for i, (first, _) in enumerate(voters):
         for j, (second, _) in enumerate(voters[:i]):
             between[i, j] = between[j, i] = adjusted_rand_index(first, second, counts)

@@ -43,6 +43,35 @@ UNRELATED_SENTENCES = (
 )
 
 
+def missing_structure(vectors: NDArray[Any], unrelated: NDArray[Any], n_clusters: int, seed: int = 0) -> str:
+    """Return why texts are not worth training on, as a sentence; empty if they are.
+
+    Parameters
+    ----------
+    vectors:
+        One row per text.
+    unrelated:
+        Vectors of ``UNRELATED_SENTENCES`` by the same encoder.
+    n_clusters:
+        How many clusters the texts are divided into.
+    seed:
+        Seed of the sample of many texts, of the random vectors and of k-means.
+    """
+    similarity = mean_similarity(vectors, unrelated)
+    if similarity >= ONE_SUBJECT_SIMILARITY:
+        return (
+            "no structure was found: all texts are about one subject (to the encoder, any two are "
+            f"{similarity:.0%} similar)"
+        )
+    structure = structure_beyond_chance(vectors, n_clusters, seed)
+    if structure < LEAST_STRUCTURE:
+        return (
+            "no structure was found beyond chance: neighbours share clusters hardly more often than in random "
+            f"vectors ({structure:.2f} on a scale from 0 to 1; {LEAST_STRUCTURE} is needed)"
+        )
+    return ""
+
+
 def structure_beyond_chance(vectors: NDArray[Any], n_clusters: int, seed: int = 0) -> float:
     """Return how much more modular clusters of ``vectors`` are than clusters of a cloud without structure.
 

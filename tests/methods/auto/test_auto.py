@@ -1,22 +1,33 @@
-"""Coterie's own method: nothing to find, training that spoils, the best round, and each part left out."""
+"""Coterie's own method: nothing to learn, training that does harm, what is returned, and each part left out."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from conftest import topic_texts
 from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import Coterie, TrainingConfig, load, load_dataset
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
+from coterie.errors import InputError
 from coterie.methods.auto import rounds
+from coterie.methods.auto.method import LARGEST_LOSS
 from coterie.report.html.content import build_report
+from coterie.selection import start_choice
 from coterie.selection.guard import Candidate
+from coterie.selection.joined_vectors import SMALLEST_AGREEMENT
+from coterie.selection.start_choice import ChosenStart, combine
+
+pytestmark = pytest.mark.usefixtures("quick_lexical_views")
 
 QUICK = TrainingConfig(max_epochs=1, max_steps=3, batch_size=32)
 GERMAN = (
@@ -54,7 +65,7 @@ def frozen_vectors(texts: list[str]) -> np.ndarray:
 def check_start_is_returned(model: Coterie, texts: list[str]) -> None:
     assert np.array_equal(model.labels_, model.initial_labels_)
     some = list(dict.fromkeys(texts))[:8]
-    np.testing.assert_allclose(model.transform(some), frozen_vectors(some), atol=1e-5)
+    np.testing.assert_allclose(model.encoder_.encode(some), frozen_vectors(some), atol=1e-5)
 
 
 def reason(model: Coterie) -> str:
@@ -112,47 +123,150 @@ def test_fewer_texts_than_can_be_judged() -> None:
     assert model.candidates_ == ()
 
 
-def test_training_that_spoils_the_encoder_is_undone() -> None:
+def test_as_many_texts_as_clusters_and_all_duplicates(tiny_encoder: Path) -> None:
+    encoder = {"encoder": str(tiny_encoder)}
+    texts = ["late parcel", "parcel is late", "forgot my password"]
+    model = fitted([*texts * 5, texts[1], ""], 3, **encoder)
+    assert "3 distinct texts in 3 clusters leave nothing to learn" in reason(model)
+    assert model.labels_.tolist() == [*model.labels_[:3].tolist() * 5, model.labels_[1], -1]
+    assert set(model.labels_[:3].tolist()) == {0, 1, 2}
+    assert model.start_ is model.lexical_ is None and model.lexical_share_ == 0
+    with pytest.raises(InputError, match="only 1 distinct non-empty texts"):
+        fitted(["where is my parcel"] * 50, 2, **encoder)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{first} {second}" for first in "abcdef" for second in "uvwxyz"],
+        [f"{word}{word}" for word in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota")],
+        ["who are you", "who is it", "where were they", "where are they", "what is this", "what was that"],
+        ["".join(some) for some in combinations("包裹密码退款银行", 3)],
+    ],
+    ids=["only letters", "no common word", "only stop words", "no spaces"],
+)
+def test_texts_of_unusual_words(texts: list[str], tiny_encoder: Path) -> None:
+    model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False)
+    assert set(model.labels_.tolist()) <= {0, 1, 2}
+    assert np.isfinite(model.confidence_).all() and np.isfinite(model.cluster_centers_).all()
+    assert np.array_equal(model.predict(texts), model.labels_)
+
+
+def test_a_refit_has_nothing_of_the_first_fit(tiny_encoder: Path) -> None:
+    model = fitted(topic_texts(40)[0], 3, encoder=str(tiny_encoder), guard=False)
+    assert model.lexical_ is not None
+    model.fit(["late parcel", "parcel is late", "forgot my password"])
+    assert model.start_ is model.lexical_ is None and model.lexical_share_ == 0
+    assert model.transform(["late parcel"]).shape == (1, 32)
+
+
+# Some seeds are larger than a third of the largest that NumPy and scikit-learn accept, also where no seed is given.
+@pytest.mark.parametrize("seed", [2**31 - 1, 2**32 - 1])
+def test_large_seeds(seed: int, tiny_encoder: Path) -> None:
+    model = fitted(topic_texts(30)[0], 3, encoder=str(tiny_encoder), rounds=1, random_state=seed)
+    assert set(model.labels_.tolist()) <= {0, 1, 2}
+
+
+# --- The guard ---
+
+
+def test_training_that_does_harm_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [each.format(number) for number in range(2, 22) for each in ENGLISH]
     training = TrainingConfig(max_steps=2, batch_size=16, learning_rate=0.3)
+
+    def combine_badly(*given: Any) -> ChosenStart:
+        """Return what the rounds would, with a third of the texts in random clusters."""
+        found, generator = combine(*given), np.random.default_rng(0)
+        wrong = generator.random(len(found.labels)) < 1 / 3
+        return replace(found, labels=np.where(wrong, generator.permutation(found.labels), found.labels))
+
+    monkeypatch.setattr("coterie.methods.auto.rounds.combine", combine_badly)
     model = Coterie(5, rounds=1, device="cpu", training=training).fit(texts)
     assert len(model.history_.steps) == 2
     check_start_is_returned(model, texts)
+    start, trained, united = model.candidates_
+    assert (start.name, trained.name, united.name) == ("start", "round 1", "before and after training")
+    assert trained.gain_over(start) < -LARGEST_LOSS
     assert "fine-tuning did not help by the label-free criteria" in reason(model)
     assert model.training_verdict_ is not None and model.training_verdict_.outcome == "did not help"
-    # It says what training came to, not that nothing changed.
+    # The verdict is on the trained clusters, which are not returned.
     assert any(each.change < 0 for each in model.training_verdict_.criteria)
-    spoiled = Coterie(5, rounds=1, guard=False, device="cpu", training=training).fit(texts)
-    assert spoiled.candidates_[-1].gain_over(spoiled.candidates_[0]) < 0
-    assert np.abs(spoiled.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 0.05
+    assert np.array_equal(model.predict(texts), model.labels_)
+    # Also the lexical view is that of the start.
+    before = Coterie(5, rounds=0, device="cpu").fit(texts)
+    assert model.lexical_ is not None and before.lexical_ is not None
+    np.testing.assert_array_equal(model.lexical_.encode(texts[:9]), before.lexical_.encode(texts[:9]))
+    np.testing.assert_allclose(model.transform(texts[:9]), before.transform(texts[:9]), atol=1e-6)
+    harmed = Coterie(5, rounds=1, guard=False, device="cpu", training=training).fit(texts)
+    assert harmed.candidates_[1].gain_over(harmed.candidates_[0]) < -LARGEST_LOSS
+    assert adjusted_rand_score(harmed.labels_, [_partition(harmed, 1)[text] for text in texts]) == 1
+    assert np.abs(harmed.encoder_.encode(texts[:4]) - frozen_vectors(texts[:4])).max() > 0.05
 
 
-def test_the_best_round_is_returned_with_its_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _partition(model: Coterie, number: int) -> dict[str, int]:
+    """Return the cluster of each text in a candidate, for texts that were fitted as they stand in ``ENGLISH``."""
+    texts = dict.fromkeys(each.format(count) for count in range(2, 22) for each in ENGLISH)
+    return dict(zip(texts, model.candidates_[number].labels.tolist(), strict=True))
+
+
+def candidate(name: str, semantic: float) -> Candidate:
+    criteria = {"semantic_modularity": semantic, "lexical_modularity": 0.4, "word_likelihood_gain": 0.3}
+    return Candidate(name, np.random.default_rng(int(1000 * semantic)).integers(3, size=30), criteria, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("semantic", "outcome", "returned"),
+    [
+        (0.6, "helped", "united"),
+        (0.499, "changed little", "united"),
+        # A loss of 0.1 of the modularity is the largest for which training counts.
+        (0.46, "did not help", "united"),
+        (0.44, "did not help", "start"),
+    ],
+)
+def test_the_start_is_returned_after_a_clear_loss(semantic: float, outcome: str, returned: str) -> None:
+    start, trained, united = candidate("start", 0.5), candidate("round 2", semantic), candidate("united", 0.3)
+    for guard in (True, False):
+        model = Coterie(3, guard=guard)
+        model.notes_ = ()
+        best = model._select(start, trained, united)
+        assert best.name == (returned if guard else "round 2")
+        assert model.training_verdict_ is not None and model.training_verdict_.outcome == outcome
+        (note,) = model.notes_
+        if guard:
+            assert note.lower().startswith(model.training_verdict_.sentence.rstrip(".").lower())
+            assert ("with the pretrained encoder unchanged" in note) == (best is start)
+            assert ("the consensus of the clusterings before and after training is returned" in note) == (
+                best is united
+            )
+        else:
+            assert note == "no guard: the last round's partition is returned"
+
+
+def test_the_consensus_of_before_and_after_is_returned_with_its_verdict(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     texts = [each.format(number) for number in range(2, 22) for each in ENGLISH]
+    semantic = {"start": 0.5, "round 1": 0.3, "round 2": 0.6, "before and after training": 0.55}
 
-    def prefer_the_first_round(name: str, labels: np.ndarray, graphs: object) -> Candidate:
-        semantic = {"start": 0.5, "round 1": 0.7, "round 2": 0.6}[name]
-        criteria = {"semantic_modularity": semantic, "lexical_modularity": 0.4, "word_likelihood_gain": 0.3}
-        return Candidate(name, labels, criteria, 1.0)
+    def score(name: str, labels: np.ndarray, graphs: object) -> Candidate:
+        return replace(candidate(name, semantic[name]), labels=labels)
 
-    monkeypatch.setattr(rounds, "score_candidate", prefer_the_first_round)
+    monkeypatch.setattr(rounds, "score_candidate", score)
     model = Coterie(
         5, rounds=2, device="cpu", training=TrainingConfig(max_steps=4, batch_size=32, learning_rate=1e-4)
     ).fit(texts)
     assert not {"_frozen_weights", "_teacher"} & set(vars(model)) and model._rounds is None
-    (note,) = (note for note in model.notes_ if "fine-tuning" in note)
+    assert [each.name for each in model.candidates_] == list(semantic)
     assert model.training_verdict_ is not None and model.training_verdict_.outcome == "helped"
-    assert (
-        note.lower()
-        == (model.training_verdict_.sentence.rstrip(".") + ": the partition of round 1 is returned").lower()
-    )
+    # Training is judged by the last round, not by the consensus.
     assert [(each.before, each.after) for each in model.training_verdict_.criteria] == [
-        (0.5, 0.7),
+        (0.5, 0.6),
         (0.4, 0.4),
         (0.3, 0.3),
     ]
-    assert adjusted_rand_score(model.labels_, model.candidates_[1].labels) == 1
-    assert np.abs(model.transform(texts[:4]) - frozen_vectors(texts[:4])).max() > 1e-4
+    assert adjusted_rand_score(model.labels_, [_partition(model, 3)[text] for text in texts]) == 1
+    assert np.abs(model.encoder_.encode(texts[:4]) - frozen_vectors(texts[:4])).max() > 1e-4
     model.save_pretrained(tmp_path / "model")
     again = load(tmp_path / "model")
     assert np.array_equal(again.predict(texts), model.predict(texts))
@@ -163,6 +277,21 @@ def test_the_best_round_is_returned_with_its_verdict(monkeypatch: pytest.MonkeyP
     del content["training_verdict"]
     meta.write_text(json.dumps(content), encoding="utf-8")
     assert load(tmp_path / "model").training_verdict_ is None
+
+
+def test_nothing_is_trained_where_the_views_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [each.format(number) for number in range(2, 22) for each in ENGLISH]
+    monkeypatch.setattr(start_choice, "view_agreement", lambda *given: SMALLEST_AGREEMENT - 0.01)
+    model = fitted(texts, 5)
+    check_start_is_returned(model, texts)
+    assert "clusters by meaning and by words disagree (0.74 on a scale from 0 to 1; 0.75 is needed)" in reason(model)
+    assert not model.history_.steps and len(model.candidates_) == 1
+    assert any("words are left out of the vectors" in note for note in model.notes_)
+    assert model.lexical_ is None and model.lexical_share_ == 0
+    np.testing.assert_allclose(model.transform(texts[:4]), frozen_vectors(texts[:4]), atol=1e-5)
+    assert model.training_verdict_ is not None and model.training_verdict_.outcome == "unknown"
+    # Without the guard it is trained all the same.
+    assert fitted(texts, 5, guard=False).history_.steps
 
 
 @pytest.mark.parametrize("learning_rate", [1e-4, 0.3], ids=["gentle training", "training that spoils"])
@@ -179,9 +308,9 @@ def test_the_notes_the_run_and_its_report_have_one_verdict(learning_rate: float,
     assert any(sentence.startswith(f"Fine-tuning {verdict.outcome} by") for sentence in headline)
 
 
-def test_parts_can_be_left_out(tiny_encoder: Path) -> None:
-    texts = [each.format(number) for number in range(2, 10) for each in ENGLISH]
-    for settings in (
+@pytest.mark.parametrize(
+    "settings",
+    [
         {"start": "kmeans"},
         {"words": False},
         {"view_weight": 0.0},
@@ -189,14 +318,51 @@ def test_parts_can_be_left_out(tiny_encoder: Path) -> None:
         {"sizes": "equal"},
         {"sizes": "free"},
         {"rounds": 1},
-    ):
-        model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False, **settings)
-        assert set(model.labels_.tolist()) <= {0, 1, 2}
-        assert "no guard: the last round's partition is returned" in model.notes_
-        if settings == {"start": "kmeans"}:
-            assert model.start_ == "k-means"
-        if settings == {"rounds": 1}:
-            assert [each.name for each in model.candidates_] == ["start", "round 1"]
+    ],
+    ids=str,
+)
+def test_parts_can_be_left_out(settings: dict[str, object], tiny_encoder: Path) -> None:
+    texts = topic_texts(40)[0]
+    model = fitted(texts, 3, encoder=str(tiny_encoder), guard=False, **settings)
+    assert set(model.labels_.tolist()) <= {0, 1, 2}
+    assert np.array_equal(model.predict(texts), model.labels_)
+    assert "no guard: the last round's partition is returned" in model.notes_
+    names = [each.name for each in model.candidates_]
+    if settings == {"rounds": 1}:
+        assert names == ["start", "round 1", "before and after training"]
+    else:
+        assert names == ["start", "round 1", "round 2", "before and after training"]
+    assert model.start_ is not None
+    (note,) = (note for note in model.notes_ if note.startswith("the start is"))
+    if settings == {"start": "kmeans"}:
+        assert [each.clustering.algorithm for each in model.start_.candidates] == ["k-means"]
+        assert note == "the start is k-means of the encoder's vectors"
+    elif settings == {"words": False}:
+        assert note.split("; ")[1] == "words are not used"
+        assert np.isnan(model.candidates_[-1].criteria["lexical_modularity"])
+    else:
+        assert f"words have a share of {model.lexical_share_:.0%} in the vectors" in note
+    without_words = settings in ({"start": "kmeans"}, {"words": False})
+    assert (model.lexical_ is None) == (model.lexical_share_ == 0) == without_words
+    if "sizes" in settings:
+        assert "cluster sizes look" not in note
+        assert {each.clustering.sizes for each in model.start_.candidates if each.weight} == {settings["sizes"]}
+
+
+@pytest.mark.parametrize("guard", [True, False])
+def test_without_rounds_the_start_is_returned(guard: bool, tiny_encoder: Path, tmp_path: Path) -> None:
+    texts = topic_texts(40)[0]
+    model = fitted(texts, 3, encoder=str(tiny_encoder), rounds=0, guard=guard)
+    assert reason(model).startswith("no rounds of training were asked for")
+    assert not model.history_.steps and np.array_equal(model.labels_, model.initial_labels_)
+    assert [each.name for each in model.candidates_] == ["start"]
+    assert model.start_ is not None and adjusted_rand_score(model.start_.labels, model.labels_) == 1
+    assert model.training_verdict_ is not None and model.training_verdict_.outcome == "unknown"
+    # The lexical view of the start is part of the model.
+    assert model.lexical_ is not None
+    assert model.transform(texts[:1]).shape == (1, 32 + model.lexical_.encode(texts[:1]).shape[1])
+    model.save_pretrained(tmp_path / "model")
+    assert np.array_equal(load(tmp_path / "model").predict(texts), model.labels_)
 
 
 def test_many_texts_are_sampled_by_default(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def test_what_the_package_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     model.save_pretrained(tmp_path / "model")
     for name in ("umap", "bertopic"):
         without(monkeypatch, name)
-    answer = coterie.load(tmp_path / "model").predict(TEXTS, embeddings=vectors)
+    answer = coterie.load(tmp_path / "model").predict([f"{text}, again" for text in TEXTS], embeddings=vectors)
     nearest = np.linalg.norm(vectors[:, None] - model.cluster_centers_[None], axis=2).argmin(axis=1)
     np.testing.assert_array_equal(answer, nearest)
 

@@ -51,7 +51,9 @@ def test_k_means_sees_the_reduced_vectors_and_predict_the_others(
     # A saved model answers where UMAP is not installed.
     model.save_pretrained(tmp_path / "model")
     without(monkeypatch, "umap")
-    np.testing.assert_array_equal(coterie.load(tmp_path / "model").predict(TEXTS, embeddings=vectors), nearest)
+    loaded, unseen = coterie.load(tmp_path / "model"), [f"{text}, again" for text in TEXTS]
+    np.testing.assert_array_equal(loaded.predict(unseen, embeddings=vectors), nearest)
+    np.testing.assert_array_equal(loaded.predict(TEXTS, embeddings=vectors), model.labels_)
 
 
 def test_repeated_texts_are_one_point_with_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:

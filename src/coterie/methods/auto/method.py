@@ -29,13 +29,7 @@ from coterie.selection.guard import Candidate
 from coterie.selection.joined_vectors import SMALLEST_AGREEMENT, join_vectors
 from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 from coterie.selection.start_choice import ChosenStart
-from coterie.selection.structure import (
-    LEAST_STRUCTURE,
-    ONE_SUBJECT_SIMILARITY,
-    UNRELATED_SENTENCES,
-    mean_similarity,
-    structure_beyond_chance,
-)
+from coterie.selection.structure import UNRELATED_SENTENCES, missing_structure
 from coterie.selection.training_verdict import TrainingVerdict, compare_candidates
 from coterie.text.corpus import Corpus
 from coterie.text.language_identification import find_language_split
@@ -213,22 +207,11 @@ class Coterie(ContrastiveMethod):
             self._reason = "no rounds of training were asked for"
         if not self.guard or not self.rounds:
             return labels
-        similarity = mean_similarity(vectors, self.encoder_.encode(list(UNRELATED_SENTENCES)))
-        structure = structure_beyond_chance(vectors, self.n_clusters, self.seed_)
-        languages = find_language_split(corpus.distinct, labels)
-        if similarity >= ONE_SUBJECT_SIMILARITY:
-            self._reason = (
-                "no structure was found: all texts are about one subject (to the encoder, any two are "
-                f"{similarity:.0%} similar)"
-            )
-        elif structure < LEAST_STRUCTURE:
-            self._reason = (
-                "no structure was found beyond chance: neighbours share clusters hardly more often than in random "
-                f"vectors ({structure:.2f} on a scale from 0 to 1; {LEAST_STRUCTURE} is needed)"
-            )
-        elif languages:
+        unrelated = self.encoder_.encode(list(UNRELATED_SENTENCES))
+        self._reason = missing_structure(vectors, unrelated, self.n_clusters, self.seed_)
+        if not self._reason and (languages := find_language_split(corpus.distinct, labels)):
             self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
-        elif not self._rounds.trained_weight:
+        if not self._reason and not self._rounds.trained_weight:
             self._reason = (
                 f"clusters by meaning and by words disagree ({self.start_.view_agreement:.2f} on a scale from 0 to 1; "
                 f"{SMALLEST_AGREEMENT} is needed), so training would learn mistakes"

@@ -234,8 +234,9 @@ class Rounds:
         lexical_vectors = None
         if self.lexical is not None:
             learned = PseudoLabels(teacher.targets.cpu().numpy(), teacher.trust.cpu().numpy())
+            seed = (s.rounds + 1) * s.seed_ + number
             self.lexical = self.lexical.train_on(
-                self._corpus.distinct, self._counts, semantic.nearest_rows, learned, seed=s.seed_ + number
+                self._corpus.distinct, self._counts, semantic.nearest_rows, learned, seed=seed
             )
             lexical_vectors = self.lexical.encode(self._corpus.distinct)
         views = self._views(semantic, lexical_vectors)

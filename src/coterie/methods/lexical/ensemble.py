@@ -46,7 +46,7 @@ class LexicalEnsemble:
         return cls(
             [
                 LexicalView.fit(
-                    texts, counts, semantic_neighbours=semantic_neighbours, seed=seed + number, device=device
+                    texts, counts, semantic_neighbours=semantic_neighbours, seed=VIEWS * seed + number, device=device
                 )
                 for number in range(VIEWS)
             ]
@@ -71,7 +71,7 @@ class LexicalEnsemble:
                     counts,
                     semantic_neighbours=semantic_neighbours,
                     pseudo_labels=pseudo_labels,
-                    seed=seed + number,
+                    seed=VIEWS * seed + number,
                     device=view.device,
                     config=replace(usual, **steps),
                     begin_with=view,
@@ -83,7 +83,7 @@ class LexicalEnsemble:
     def encode(self, texts: Sequence[str], at_a_time: int = TEXTS_AT_A_TIME) -> NDArray[np.float32]:
         """Return the vectors of all views side by side, scaled to unit length; zeros without a known word."""
         vectors = np.concatenate([view.encode(texts, at_a_time) for view in self.views], axis=1)
-        units: NDArray[np.float32] = unit_rows(vectors)
+        units: NDArray[np.float32] = unit_rows(vectors) if len(vectors) else vectors
         return units
 
     def state(self) -> dict[str, NDArray[Any]]:

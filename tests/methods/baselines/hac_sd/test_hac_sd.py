@@ -62,10 +62,12 @@ def test_predict_goes_by_the_nearest_mean(tmp_path: Path) -> None:
     vectors = _vectors()
     model = HACSD(3, max_rounds=1).fit(TEXTS, embeddings=vectors)
     distances = np.linalg.norm(vectors[:, None] - model.cluster_centers_[None], axis=2)
-    np.testing.assert_array_equal(model.predict(TEXTS, embeddings=vectors), distances.argmin(axis=1))
+    unseen = [f"{text}, again" for text in TEXTS]
     model.save_pretrained(tmp_path / "model")
     loaded = coterie.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict(TEXTS, embeddings=vectors), model.predict(TEXTS, embeddings=vectors))
+    for each in (model, loaded):
+        np.testing.assert_array_equal(each.predict(unseen, embeddings=vectors), distances.argmin(axis=1))
+        np.testing.assert_array_equal(each.predict(TEXTS, embeddings=vectors), model.labels_)
     with pytest.raises(SettingError, match="given embeddings"):
         loaded.predict(TEXTS)
 
