@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from coterie.benchmark.rows import Row
+from typing import Any
+
+from coterie.benchmark.rows import SECOND_GENERATION, Row
 from coterie.benchmark.specs import FROZEN, TableSpec
 
-PARTS = (
-    Row("auto-start-kmeans", "Coterie from plain k-means", "auto", {"start": "kmeans"}),
-    Row("auto-no-words", "Coterie without words", "auto", {"words": False}),
-    Row("auto-no-views", "Coterie without contrast of views", "auto", {"view_weight": 0.0}),
-    Row("auto-no-neighbours", "Coterie without contrast of neighbours", "auto", {"neighbour_weight": 0.0}),
-    Row("auto-equal-sizes", "Coterie with equal sizes", "auto", {"sizes": "equal"}),
-    Row("auto-free-sizes", "Coterie with nothing that keeps clusters alive", "auto", {"sizes": "free"}),
-    Row("auto-one-round", "Coterie clustered anew only at the end", "auto", {"rounds": 1}),
-    Row("auto-no-guard", "Coterie without the guard", "auto", {"guard": False}),
+# Name, title and settings.
+WITHOUT: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("auto-start-kmeans", "Coterie from plain k-means", {"start": "kmeans"}),
+    ("auto-no-words", "Coterie without words", {"words": False}),
+    ("auto-no-views", "Coterie without contrast of views", {"view_weight": 0.0}),
+    ("auto-no-neighbours", "Coterie without contrast of neighbours", {"neighbour_weight": 0.0}),
+    ("auto-equal-sizes", "Coterie with equal sizes", {"sizes": "equal"}),
+    ("auto-free-sizes", "Coterie with free sizes", {"sizes": "free"}),
+    ("auto-one-round", "Coterie with one round", {"rounds": 1}),
+    ("auto-no-guard", "Coterie without the guard", {"guard": False}),
 )
+PARTS = tuple(Row(name, title, "auto", settings, changed=SECOND_GENERATION) for name, title, settings in WITHOUT)
 ROWS: tuple[Row, ...] = PARTS
 TABLES: tuple[TableSpec, ...] = (
     TableSpec(

@@ -20,6 +20,8 @@ COMMON: Mapping[str, Any] = MappingProxyType(
 SEEDS = tuple(range(5))
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TFIDF_2000: Mapping[str, Any] = MappingProxyType({"max_features": 2000, "stop_words": "english"})
+# Since when the default method, and its start, are those of the second generation.
+SECOND_GENERATION = "2026-11-19"
 VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-large"})
 
 
@@ -43,6 +45,8 @@ class Row:
         Whether runs with other seeds differ; if not, there is a single run.
     reclustered:
         Other clusterings of the embeddings after the fit (see :mod:`coterie.benchmark.reclustering`).
+    changed:
+        Date on which the method itself was changed, such as 2026-11-19. Earlier runs are outdated.
     """
 
     name: str
@@ -54,11 +58,16 @@ class Row:
     requires: str = ""
     uses_seed: bool = True
     reclustered: tuple[str, ...] = ()
+    changed: str = ""
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds that a complete table has of this row."""
         return SEEDS if self.uses_seed else SEEDS[:1]
+
+    def is_outdated(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a run was made before the method was changed."""
+        return record["date"] < self.changed
 
     def has_seed(self, seed: int) -> bool:
         """Return whether a run with this seed can differ from the others."""
@@ -100,7 +109,13 @@ ROWS: tuple[Row, ...] = (
     Row("frozen-ward", "frozen encoder + Ward", "frozen", {"clusterer": "ward"}, uses_seed=False),
     Row("frozen-average", "frozen encoder + average linkage", "frozen", {"clusterer": "average"}, uses_seed=False),
     Row("umap-kmeans", "frozen encoder + UMAP + k-means", "frozen", {"clusterer": "umap"}, requires="umap"),
-    Row("frozen-chosen", "frozen encoder + the clustering chosen without labels", "frozen", {"clusterer": "chosen"}),
+    Row(
+        "frozen-chosen",
+        "frozen encoder + the clustering chosen without labels",
+        "frozen",
+        {"clusterer": "chosen"},
+        changed=SECOND_GENERATION,
+    ),
     Row("sif", "SIF + k-means", "sif", published="sif"),
     Row("lexical", "Lexical clusters", "lexical"),
     *_on("ae", "AE + k-means", "ae"),
@@ -121,5 +136,5 @@ ROWS: tuple[Row, ...] = (
     Row("deccrl", "DECCRL", "deccrl", published="deccrl"),
     Row("aecl", "AECL", "aecl", published="aecl"),
     Row("sccl", "SCCL", "sccl", published="sccl"),
-    Row("auto", "Coterie", "auto"),
+    Row("auto", "Coterie", "auto", changed=SECOND_GENERATION),
 )

@@ -124,10 +124,12 @@ class Store:
         return name in self._packed.traces or self.trace_file(name).is_file()
 
     def has(self, job: Job) -> bool:
-        """Return whether the run is stored, with a trace if one is wanted, and with its method's present defaults."""
+        """Return whether the run is stored, with a trace if one is wanted, and of the method as it is now."""
         if not self.has_run(job.name):
             return False
         record = self.read(job.name)
+        if job.row.is_outdated(record):
+            return False
         # A method that is not trained leaves no trace.
         traced = not job.trace or self.has_trace(job.name) or record.get("snapshots") == []
         return traced and _reclustered(record, job) and not changed_parameters(record, job)

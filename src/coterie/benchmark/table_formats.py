@@ -20,7 +20,8 @@ LEGEND = (
     "report, with other encoders, and the difference of the measured mean to it. ↑ and ↓: significantly better or "
     "worse than k-means on the frozen encoder (5 %, paired bootstrap over texts and seeds, corrected for all rows "
     "of the table by Holm's method). ×1: the number of seeds, where not all have been run. *: the runs of the "
-    "cell were made with different versions of the code. AECL and ClusterBERT print the geometric NMI; ours is "
+    "cell were made with different versions of the code. †: some of them were made before the method itself was "
+    "changed, and have to be made again. AECL and ClusterBERT print the geometric NMI; ours is "
     "the arithmetic one, which is up to a point lower."
 )
 
@@ -93,6 +94,7 @@ def _cell_columns(cell: Cell) -> dict[str, object]:
         "reported_by": "" if reported is None else f"{reported.paper} table {reported.table}",
         "beyond_reported": _number(cell.beyond_reported),
         "mixed_code": cell.mixed,
+        "outdated": cell.outdated,
         "command": cell.command,
     }
 
@@ -146,7 +148,7 @@ def _cell_text(cell: Cell) -> str:
     if len(cell.values) < len(cell.line.row.seeds):
         spread += f" ×{len(cell.values)}"
     mark = f" {cell.mark}" if cell.mark else ""
-    return f"{cell.mean:.1f}{spread}{mark}{'*' if cell.mixed else ''}{reported}"
+    return f"{cell.mean:.1f}{spread}{mark}{'*' if cell.mixed else ''}{'†' if cell.outdated else ''}{reported}"
 
 
 def _number(value: float | None) -> str:

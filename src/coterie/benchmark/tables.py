@@ -60,6 +60,8 @@ class Cell:
         Mean of k-means on the frozen encoder.
     mixed:
         Whether the runs were made with different versions of the code.
+    outdated:
+        Whether runs were made before the row's method was changed.
     p_value:
         Of the difference to ``frozen``, corrected for the other rows; ``None`` where it was not computed.
     missing:
@@ -80,6 +82,7 @@ class Cell:
     p_value: float | None = None
     missing: str = ""
     traced_by: str = ""
+    outdated: bool = False
 
     @property
     def mean(self) -> float | None:
@@ -153,6 +156,7 @@ def build_table(spec: TableSpec, store: Store, p_values: Mapping[tuple[str, str]
                     (p_values or {}).get((line.row.name, dataset)) if marked else None,
                     line.row.missing,
                     spec.name if spec.traced else "",
+                    any(map(line.row.is_outdated, runs)),
                 )
     with_runs = {key for (key, _, _), cell in cells.items() if cell.values}
     shown = tuple(line for line in lines if line.row.missing or line.key in with_runs)
