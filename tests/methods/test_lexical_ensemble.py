@@ -65,9 +65,9 @@ def test_the_members_have_the_same_words_and_other_weights(fitted: LexicalEnsemb
     assert len(fitted.views) == VIEWS == 2
     assert first.words.vocabulary == second.words.vocabulary
     assert not np.allclose(first.encode(TEXTS), second.encode(TEXTS), atol=0.1)
-    # Each is the view that the next seed gives.
+    # Each is the view of a seed of its own, which no other seed of a fit uses.
     for number, view in enumerate(fitted.views):
-        alone = LexicalView.fit(TEXTS, ONCE, semantic_neighbours=_neighbours(CODES), seed=3 + number)
+        alone = LexicalView.fit(TEXTS, ONCE, semantic_neighbours=_neighbours(CODES), seed=VIEWS * 3 + number)
         np.testing.assert_array_equal(view.encode(TEXTS), alone.encode(TEXTS))
 
 
@@ -138,7 +138,7 @@ def test_training_on_takes_a_third_of_the_steps(fitted: LexicalEnsemble, monkeyp
     monkeypatch.setattr(LexicalView, "fit", record)
     labels = _labels(CODES)
     fitted.train_on(TEXTS, ONCE, _neighbours(CODES), labels, seed=7)
-    assert [call["seed"] for call in calls] == [7, 8]
+    assert [call["seed"] for call in calls] == [14, 15]
     for call, view in zip(calls, fitted.views, strict=True):
         assert call["begin_with"] is view and call["pseudo_labels"] is labels
         config, usual = call["config"], LexicalConfig()

@@ -67,7 +67,7 @@ class Row:
 
     def is_outdated(self, record: Mapping[str, Any]) -> bool:
         """Return whether a run was made before the method was changed."""
-        return record["date"] < self.changed
+        return bool(self.changed) and record["date"] < self.changed
 
     def has_seed(self, seed: int) -> bool:
         """Return whether a run with this seed can differ from the others."""
