@@ -26,8 +26,8 @@ ALGORITHMS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed 
 AVERAGE_LINKAGE = "smoothed average"
 # Most eigenvectors in a spectral embedding, which bounds the time where there are many clusters.
 EIGENVECTORS = 60
-# Restarts of k-means.
-RESTARTS = 5
+# Restarts of k-means: few, as several runs of it vote, and runs that differ correct each other.
+RESTARTS = 3
 # Most rows for linkage, because it holds all pairwise distances (100 MB in float64). Every other row gets the cluster
 # of the nearest of these rows.
 LINKAGE_ROWS = 5_000

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 STEPS = 10
 # Most steps with a size penalty: balancing moves more texts, most of them in the first steps.
 BALANCING_STEPS = 25
-# Steps without a moved text after which the refinement ends.
-PATIENCE = 10
+# Steps without a moved text after which the refinement ends: texts that move afterwards are one in a thousand.
+PATIENCE = 2
 # Temperature of the softmax over cosines with the cluster means.
 TEMPERATURE = 0.2
 # Probability added to every cluster in the vote of the neighbours, so that none is impossible.

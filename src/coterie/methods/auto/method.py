@@ -18,7 +18,7 @@ from coterie.clustering.partition import Partition
 from coterie.encoders.device import resolve_device
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.methods.auto.rounds import Round, Rounds, Teacher
+from coterie.methods.auto.rounds import START_SEED, Round, Rounds, Teacher
 from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
 from coterie.methods.lexical.ensemble import LexicalEnsemble
@@ -109,7 +109,8 @@ class Coterie(ContrastiveMethod):
     training:
         Batch size, learning rates, step cap: see :class:`~coterie.training.config.TrainingConfig`.
     random_state:
-        Seed of everything.
+        Seed of the training, and of the sample of many texts. The start does not depend on it, so that a fit with
+        another seed differs by its training alone.
 
     Attributes
     ----------
@@ -193,11 +194,11 @@ class Coterie(ContrastiveMethod):
             return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_).labels
         device = frozen.device
         lexical = LexicalGraph.build(corpus.distinct, device) if self.words else None
-        graphs = build_graphs(vectors, lexical, self.n_clusters, device=device, seed=self.seed_)
+        graphs = build_graphs(vectors, lexical, self.n_clusters, device=device, seed=START_SEED)
         by_words = None
         if lexical is not None and self.start == "chosen":
             by_words = LexicalEnsemble.fit(
-                corpus.distinct, corpus.counts, graphs.nearest_rows, seed=self.seed_, device=device
+                corpus.distinct, corpus.counts, graphs.nearest_rows, seed=START_SEED, device=device
             )
         self._rounds = Rounds(corpus, graphs, self, by_words)
         self.start_ = self._rounds.start
@@ -208,7 +209,7 @@ class Coterie(ContrastiveMethod):
         if not self.guard or not self.rounds:
             return labels
         unrelated = self.encoder_.encode(list(UNRELATED_SENTENCES))
-        self._reason = missing_structure(vectors, unrelated, self.n_clusters, self.seed_)
+        self._reason = missing_structure(vectors, unrelated, self.n_clusters, START_SEED)
         if not self._reason and (languages := find_language_split(corpus.distinct, labels)):
             self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
         if not self._reason and not self._rounds.trained_weight:

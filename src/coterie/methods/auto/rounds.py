@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from coterie.methods.auto.method import Coterie
 
 
+# Seed of all clusterings and of the lexical view before training, whatever the seed of a fit: the same texts have one
+# start.
+START_SEED = 0
 # Weight of the clusterings after training where there are no words to agree with.
 WEIGHT_WITHOUT_WORDS = 0.5
 # Algorithms that cluster the vectors after each round: fewer than before training, to save time.
@@ -207,7 +210,7 @@ class Rounds:
         s = self._settings
         only = "" if s.sizes == "found" else s.sizes
         if s.start == "chosen":
-            return choose_among(self.frozen, s.n_clusters, self._counts, s.seed_, lexical_vectors, only)
+            return choose_among(self.frozen, s.n_clusters, self._counts, START_SEED, lexical_vectors, only)
         labels = renumber(kmeans(self.frozen.units, s.n_clusters, weights=self._counts, seed=s.seed_).labels)
         free = Clustering("k-means", labels)
         equal = balance_sizes(self.frozen, free, self._counts)
@@ -220,7 +223,7 @@ class Rounds:
         self, semantic: NeighbourGraphs, lexical_vectors: NDArray[np.float32] | None
     ) -> dict[str, NeighbourGraphs]:
         s = self._settings
-        return join_views(semantic, lexical_vectors, self.start.lexical_share, s.n_clusters, s.seed_)
+        return join_views(semantic, lexical_vectors, self.start.lexical_share, s.n_clusters, START_SEED)
 
     def finish_round(self, number: int, embeddings: Tensor, teacher: Teacher) -> None:
         """Train the lexical view further, cluster both views, and add the consensus as a candidate.
@@ -244,7 +247,7 @@ class Rounds:
         free = [
             each
             for view, graphs in views.items()
-            for each in make_clusterings(graphs, s.n_clusters, self._counts, s.seed_, algorithms, view)
+            for each in make_clusterings(graphs, s.n_clusters, self._counts, START_SEED, algorithms, view)
         ]
         free.append(Clustering("head", refine_assignment(semantic, head, int(head.max()) + 1, self._counts)))
         self._trained = [*free, *balance_all(free, views, self._counts, sizes)]
