@@ -93,6 +93,11 @@ def run_trial(name: str, seed: int, settings: dict[str, Any], jobs: int, cache: 
         "kmeans": accuracy(plain),
         "start": accuracy(model.initial_labels_),
         "candidates": {each.name: accuracy(each.labels) for each in model.candidates_},
+        "criteria": {
+            each.name: {name: round(float(value), 4) for name, value in each.criteria.items()}
+            for each in model.candidates_
+        },
+        "view_agreement": None if model.start_ is None else model.start_.view_agreement,
         "accuracy": accuracy(model.labels_),
         "predict_agrees": round(float(np.mean(predicted == model.labels_)), 4),
         "seconds": round(seconds, 1),

@@ -16,6 +16,9 @@ from typing import Any
 from coterie.benchmark.sets import EIGHT_SHORT
 from coterie.benchmark.store import Store
 
+# The end of the note of a run in which the clusterings after training count.
+TRAINED_COUNTS = "before and after training is returned"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -32,7 +35,7 @@ def main() -> None:
         "auto": of_sets(auto, "final"),
         "start": of_sets(auto, "frozen"),
         "trained_chosen": {
-            name: sum("fine-tuning helped" in note for run in auto if run["dataset"] == name for note in run["notes"])
+            name: sum(TRAINED_COUNTS in note for run in auto if run["dataset"] == name for note in run["notes"])
             for name in EIGHT_SHORT
         },
     }

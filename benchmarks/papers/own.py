@@ -27,8 +27,8 @@ TABLES: tuple[TableSpec, ...] = (
         ("stackoverflow", "searchsnippets", "googlenews_t", "tweet"),
         ("accuracy", "nmi"),
         rows=(FROZEN, "frozen-chosen", "auto", *(row.name for row in PARTS)),
-        remark="The row of the frozen encoder with a clustering chosen without labels is Coterie's start, and what it "
-        "returns where training does not help.",
+        remark="The row of the frozen encoder with a clustering chosen without labels has the consensus of clusterings "
+        "of the encoder's vectors; Coterie's start has clusterings joined with the lexical view as well.",
     ),
 )
 FIGURES = ()

@@ -32,13 +32,14 @@ SPEC = TableSpec(
 )
 
 
-def _stored(folder: Path, row: str, seed: int, accuracy: float, digest: str = "a") -> str:
+def _stored(folder: Path, row: str, seed: int, accuracy: float, digest: str = "a", date: str = "2026-11-01") -> str:
     job = Job(find_row(row), find_set("tweet"), seed)
     scores = {"accuracy": accuracy, "nmi": accuracy + 20}
     record = {
         "row": row,
         "dataset": "tweet",
         "protocol": PROTOCOL,
+        "date": date,
         "source_digest": digest,
         "scores": {"final": scores, "frozen": None, "oracle": None},
     }
@@ -66,6 +67,26 @@ def test_runs_of_other_settings_are_not_counted(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(name[:-8] + "00000000", {**store.read(name), "scores": {"final": {"accuracy": 99.0, "nmi": 99.0}}})
     assert build_table(SPEC, store).cells["tfidf", "tweet", "accuracy"].values == (50.0,)
+
+
+def test_runs_of_before_a_change_of_the_method_count_only_without_others(tmp_path: Path) -> None:
+    row, before = find_row("auto"), "2026-11-18"
+    assert before < row.changed
+    spec = replace(SPEC, rows=("auto", "tfidf"))
+    for seed in range(3):
+        name = _stored(tmp_path, "auto", seed, 80.0, date=before)
+        # A row that was never changed has no runs of before.
+        _stored(tmp_path, "tfidf", seed, 30.0, date=before)
+    store = Store(tmp_path)
+    assert not store.has(Job(row, find_set("tweet"), 2)) and name in store.records()
+    cells = build_table(spec, store).cells
+    assert cells["auto", "tweet", "accuracy"].values == (80.0, 80.0, 80.0)
+    assert cells["auto", "tweet", "accuracy"].outdated and not cells["tfidf", "tweet", "accuracy"].outdated
+    assert "80.0 ± 0.0 ×3†" in as_markdown(build_table(spec, store))
+    _stored(tmp_path, "auto", 1, 90.0, date=row.changed)
+    cells = build_table(spec, Store(tmp_path)).cells
+    assert cells["auto", "tweet", "accuracy"].values == (90.0,)
+    assert not cells["auto", "tweet", "accuracy"].outdated
 
 
 def test_code_that_changed_between_runs_is_marked(tmp_path: Path) -> None:

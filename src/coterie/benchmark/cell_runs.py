@@ -15,9 +15,18 @@ def run_names(row: Row, dataset: str) -> list[str]:
     return [Job(row, find_set(dataset), seed).name for seed in row.seeds]
 
 
+def existing_names(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Return the names of those runs that exist, in the order of seeds.
+
+    Runs of before the row's method was changed are left out, unless there are no others.
+    """
+    found = [name for name in run_names(row, dataset) if name in records]
+    return [name for name in found if not row.is_outdated(records[name])] or found
+
+
 def existing_runs(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return those records that are runs of the row on the data set, in the order of seeds."""
-    return [records[name] for name in run_names(row, dataset) if name in records]
+    """Return the records of :func:`existing_names`."""
+    return [records[name] for name in existing_names(row, dataset, records)]
 
 
 def values_of(runs: Sequence[Mapping[str, Any]], answer: str, measure: str) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from coterie.benchmark.catalogue import find_row
-from coterie.benchmark.cell_runs import run_names
+from coterie.benchmark.cell_runs import existing_names
 from coterie.benchmark.sets import find_set, load_set
 from coterie.benchmark.specs import FINAL, FROZEN, TableSpec
 from coterie.benchmark.store import Store
@@ -32,7 +32,7 @@ def p_values(
     p_values: dict[tuple[str, str], float] = {}
     for dataset in spec.sets:
         runs = {
-            row: [name for name in run_names(find_row(row), dataset) if name in records and store.has_assignments(name)]
+            row: [name for name in existing_names(find_row(row), dataset, records) if store.has_assignments(name)]
             for row in dict.fromkeys((FROZEN, *spec.rows))
         }
         runs = {row: names for row, names in runs.items() if len(names) == len(find_row(row).seeds)}

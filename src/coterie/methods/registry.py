@@ -80,7 +80,7 @@ METHODS: tuple[MethodInfo, ...] = (
         target="coterie.methods.auto.method:Coterie",
         title="Coterie",
         kind="own",
-        summary="the best of several clusterings, refined with semantic and lexical neighbours if that improves it",
+        summary="the consensus of many clusterings by meaning and by words, before and after fine-tuning",
         citation="",
         trains_encoder=True,
     ),

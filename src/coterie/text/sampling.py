@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.text.corpus import Corpus
 
-# Number of distinct texts below which clusters often change with the seed.
+# Number of distinct texts below which clusters often change with the seed, or with a few more texts.
 FEW_TEXTS = 1_000
 
 
@@ -42,7 +42,10 @@ class Sample:
             if self.corpus.counts.sum() < self.whole.counts[self.drawn].sum():
                 yield f"repeats in the sample were left out: {len(self.corpus):,} rows are all the method can hold"
         if n_texts < FEW_TEXTS:
-            yield f"with fewer than {FEW_TEXTS:,} distinct texts, clusters can change with the seed: compare two seeds"
+            yield (
+                f"with fewer than {FEW_TEXTS:,} distinct texts, a few more texts can change the clusters: "
+                "compare two fits"
+            )
 
     def rows_of(self, vectors: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         """Return the vectors of the drawn texts, from one vector per distinct text of the whole corpus."""

@@ -167,6 +167,17 @@ def test_large_seeds(seed: int, tiny_encoder: Path) -> None:
     assert set(model.labels_.tolist()) <= {0, 1, 2}
 
 
+def test_the_start_is_the_same_for_every_seed(tiny_encoder: Path) -> None:
+    texts = topic_texts(40)[0]
+    one, other, trained = (
+        fitted(texts, 3, encoder=str(tiny_encoder), random_state=seed, rounds=rounds, guard=False)
+        for seed, rounds in ((0, 0), (1, 0), (2, 1))
+    )
+    assert np.array_equal(one.labels_, other.labels_)
+    assert np.array_equal(one.labels_, trained.initial_labels_)
+    assert one.lexical_share_ == other.lexical_share_ == trained.lexical_share_ > 0
+
+
 # --- The guard ---
 
 
@@ -239,6 +250,8 @@ def test_the_start_is_returned_after_a_clear_loss(semantic: float, outcome: str,
             assert ("the consensus of the clusterings before and after training is returned" in note) == (
                 best is united
             )
+            # Without words there is no agreement to give as the reason.
+            assert "agree" not in note
         else:
             assert note == "no guard: the last round's partition is returned"
 

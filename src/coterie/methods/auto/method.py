@@ -59,8 +59,9 @@ class Coterie(ContrastiveMethod):
     depends on how well the clusters of each view preserve the neighbours of the other; where they do not, it is 0.
 
     *Start.* The semantic and the joined vectors are clustered by six algorithms, each with free, penalised and equal
-    sizes. The start is their consensus. How much clusterings of each size count depends on how much modularity is lost
-    when sizes are made equal: nothing is decided on a threshold (:mod:`coterie.selection`). If the clusters are not
+    sizes. The start is their consensus, by a vote of their clusters, and is the same for every seed. How much
+    clusterings of each size count depends on how much modularity is lost when sizes are made equal: nothing is decided
+    on a threshold (:mod:`coterie.selection`). If the clusters are not
     more modular than clusters of random vectors, if they only separate languages, or if the two views disagree, nothing
     is trained, the start is returned, and a note gives the reason.
 
@@ -329,11 +330,13 @@ class Coterie(ContrastiveMethod):
             self._note("no guard: the last round's partition is returned")
             return trained
         best = start if trained.gain_over(start) < -LARGEST_LOSS else united
-        returned = (
-            "the start is returned, with the pretrained encoder unchanged"
-            if best is start
-            else "the consensus of the clusterings before and after training is returned"
-        )
+        if best is start:
+            returned = "the start is returned, with the pretrained encoder unchanged"
+        else:
+            returned = "the consensus of the clusterings before and after training is returned"
+            if self.start_ is not None and self.start_.view_agreement is not None:
+                agreement = f"{self.start_.view_agreement:.2f} on a scale from 0 to 1"
+                returned += f", because clusters by meaning and by words agree ({agreement})"
         sentence = self.training_verdict_.sentence
         self._note(f"{sentence[0].lower()}{sentence[1:].rstrip('.')}: {returned}")
         return best
