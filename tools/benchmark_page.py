@@ -37,6 +37,7 @@ STORE = Store(ROOT / "benchmarks" / "results" / "benchmark")
 CHOICES = ROOT / "benchmarks" / "results" / "choose_k.json"
 CALIBRATION = ROOT / "benchmarks" / "results" / "calibration.json"
 STARTS = ROOT / "benchmarks" / "results" / "starts.json"
+START_PARTS = ROOT / "benchmarks" / "results" / "start_parts.json"
 TRIALS = ROOT / "benchmarks" / "results" / "auto_trials.json"
 EIGHT = ROOT / "benchmarks" / "results" / "auto_eight.json"
 # ACC that the default method should reach on each of the eight.
@@ -85,7 +86,8 @@ def page() -> str:
             parts.append(as_markdown(table, legend=False, heading="###"))
         else:
             waiting.append(f"- {spec.name}. {spec.title}: `coterie benchmark run --table {spec.name}`")
-    parts += [reproduced(), own_backbones(), default_method(), choosing_start(), choosing_k(), calibration()]
+    parts += [reproduced(), own_backbones(), default_method(), choosing_start(), start_parts()]
+    parts += [choosing_k(), calibration()]
     complete = [figure for figure in all_figures() if is_complete(figure)]
     if complete:
         parts.append("## Figures\n")
@@ -224,15 +226,17 @@ def choosing_start() -> str:
     gained = [each["accuracy"] - each["start"] for each in trained.values() if _was_trained(each)]
     lines = [
         "## What is left on the table\n",
-        "The start of the default method is the consensus of some fifty candidates: two views, six algorithms, three "
-        "kinds of sizes ([auto.md](methods/auto.md)). On the tuning sets, on which every number of it was chosen, its "
-        f"mean ACC is {mean('start'):.1f}; k-means of the frozen encoder has {mean('kmeans'):.1f}, the best candidate "
-        f"of each set by labels (oracle) {mean('best'):.1f}. What is left is the difference to the oracle; below 0, "
+        "The start of the default method is the consensus of about a hundred candidates: two views, six algorithms, "
+        "three kinds of sizes ([auto.md](methods/auto.md)). On the tuning sets, on which every number of it was "
+        f"chosen, its mean ACC is {mean('start'):.1f}; k-means of the frozen encoder has {mean('kmeans'):.1f}, the "
+        f"best candidate of each set by labels (oracle) {mean('best'):.1f}. What is left is the difference to the "
+        "oracle; below 0, "
         "the consensus is better than every candidate. The rank correlation is of the agreement of a candidate with "
         f"the consensus and its ACC, over all candidates. Means of {len(seeds)} seeds; the number of classes is "
-        "given. [starts.json](../benchmarks/results/starts.json), `benchmarks/starts.py`.\n",
-        f"The start is below frozen k-means by more than 1.0 on {_these(below, len(tuning))}. Its largest and smallest "
-        f"ACC differ by at most 1.0 between seeds on {sum(each <= 1 for each in spreads.values())} of the "
+        "given. A fit makes its start with seed 0, whatever its own seed; the other seeds here show how stable it is. "
+        "[starts.json](../benchmarks/results/starts.json), `benchmarks/starts.py`.\n",
+        f"The start is below frozen k-means by more than 1.0 on {_these(below, len(tuning))}. With these seeds its "
+        f"largest and smallest ACC differ by at most 1.0 on {sum(each <= 1 for each in spreads.values())} of the "
         f"{len(tuning)} sets, by more than 3.0 on {_these(unstable, len(tuning))}."
         f" Training, with seed 0, was tried on {len(gained)} of {len(trained)} sets and changed ACC by "
         f"{np.mean(gained):+.1f} on average, from {min(gained):+.1f} to {max(gained):+.1f}; on the others the views "
@@ -242,6 +246,34 @@ def choosing_start() -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
         *(_start_line(name, each, trained.get(name)) for name, each in tuning.items()),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def start_parts() -> str:
+    """Return the section on what each part of the start is worth: consensuses of the stored candidates without it."""
+    content = json.loads(START_PARTS.read_text(encoding="utf-8"))
+    tuning, (whole, *others) = content["tuning"], content["parts"]
+
+    def means(part: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array([np.mean([each[part] for each in seeds.values()]) for seeds in tuning.values()])
+
+    start = means(whole)
+    lines = [
+        "### What the parts of the start are worth\n",
+        "The same candidates on the tuning sets, combined in other ways. Worse and better: the number of sets on which "
+        "that changes the mean ACC of the seeds by more than a point. The candidates were not made again: lexical "
+        "neighbours are in the graphs of all of them. [start_parts.json](../benchmarks/results/start_parts.json), "
+        "`benchmarks/start_parts.py`.\n",
+        f"| | mean ACC over {len(tuning)} sets | difference | worse on | better on |",
+        "|---|---|---|---|---|",
+        f"| **{whole}** | {start.mean():.1f} | | | |",
+    ]
+    for part in others:
+        change = means(part) - start
+        lines.append(
+            f"| {part} | {start.mean() + change.mean():.1f} | {change.mean():+.1f} | {(change < -1).sum()} | "
+            f"{(change > 1).sum()} |"
+        )
     return "\n".join(lines) + "\n"
 
 

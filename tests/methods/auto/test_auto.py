@@ -16,11 +16,13 @@ from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import Coterie, TrainingConfig, load, load_dataset
+from coterie.clustering.kmeans import kmeans
 from coterie.encoders.transformer import TransformerEncoder
 from coterie.encoders.weights import DEFAULT_MODEL
 from coterie.errors import InputError
 from coterie.methods.auto import rounds
 from coterie.methods.auto.method import LARGEST_LOSS
+from coterie.methods.auto.rounds import START_SEED
 from coterie.report.html.content import build_report
 from coterie.selection import start_choice
 from coterie.selection.guard import Candidate
@@ -69,7 +71,7 @@ def check_start_is_returned(model: Coterie, texts: list[str]) -> None:
 
 
 def reason(model: Coterie) -> str:
-    (found,) = (note for note in model.notes_ if "the start is returned" in note)
+    (found,) = (note for note in model.notes_ if "is returned, with the pretrained encoder unchanged" in note)
     return found
 
 
@@ -78,6 +80,12 @@ def test_a_salad_of_words_has_no_structure() -> None:
     model = fitted(texts, 8)
     check_start_is_returned(model, texts)
     assert reason(model).startswith("no structure was found beyond chance")
+    # The plain answer is returned, and nothing else is made.
+    assert "k-means of the pretrained encoder's vectors is returned" in reason(model)
+    distinct = list(dict.fromkeys(texts))
+    plain = kmeans(torch.from_numpy(frozen_vectors(distinct)), 8, seed=START_SEED).labels
+    assert adjusted_rand_score(plain, [model.labels_[texts.index(each)] for each in distinct]) > 0.95
+    assert model.start_ is model.lexical_ is None and model.candidates_ == ()
     assert not model.history_.steps
 
 

@@ -61,9 +61,9 @@ class Coterie(ContrastiveMethod):
     *Start.* The semantic and the joined vectors are clustered by six algorithms, each with free, penalised and equal
     sizes. The start is their consensus, by a vote of their clusters, and is the same for every seed. How much
     clusterings of each size count depends on how much modularity is lost when sizes are made equal: nothing is decided
-    on a threshold (:mod:`coterie.selection`). If the clusters are not
-    more modular than clusters of random vectors, if they only separate languages, or if the two views disagree, nothing
-    is trained, the start is returned, and a note gives the reason.
+    on a threshold (:mod:`coterie.selection`). If the clusters only separate languages, or if the two views disagree,
+    nothing is trained, the start is returned, and a note gives the reason. If clusters of the texts are not more
+    modular than clusters of random vectors, k-means of the pretrained encoder's vectors is returned.
 
     *Rounds.* The joined and the lexical neighbours of each text vote on its cluster. The lexical votes are weighted by
     their agreement with the others, and a text on which the two disagree gets less weight. Optimal transport turns the
@@ -190,9 +190,15 @@ class Coterie(ContrastiveMethod):
         """Return the start, and set ``_reason`` to the reason why nothing is trained; it is empty without one."""
         self._reason, self.candidates_ = "", ()
         self._rounds: Rounds | None = None
+        checked = self.guard and self.rounds > 0
         if len(vectors) <= self.n_clusters + 1:
             self._reason = f"{len(vectors)} distinct texts in {self.n_clusters} clusters leave nothing to learn"
-            return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=self.seed_).labels
+        elif checked:
+            unrelated = self.encoder_.encode(list(UNRELATED_SENTENCES))
+            self._reason = missing_structure(vectors, unrelated, self.n_clusters, START_SEED)
+        if self._reason:
+            # The plain answer: neighbours and words that follow no structure would only mislead.
+            return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=START_SEED).labels
         device = frozen.device
         lexical = LexicalGraph.build(corpus.distinct, device) if self.words else None
         graphs = build_graphs(vectors, lexical, self.n_clusters, device=device, seed=START_SEED)
@@ -207,13 +213,9 @@ class Coterie(ContrastiveMethod):
         labels = self.start_.labels
         if not self.rounds:
             self._reason = "no rounds of training were asked for"
-        if not self.guard or not self.rounds:
-            return labels
-        unrelated = self.encoder_.encode(list(UNRELATED_SENTENCES))
-        self._reason = missing_structure(vectors, unrelated, self.n_clusters, START_SEED)
-        if not self._reason and (languages := find_language_split(corpus.distinct, labels)):
+        elif checked and (languages := find_language_split(corpus.distinct, labels)):
             self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
-        if not self._reason and not self._rounds.trained_weight:
+        elif checked and not self._rounds.trained_weight:
             self._reason = (
                 f"clusters by meaning and by words disagree ({self.start_.view_agreement:.2f} on a scale from 0 to 1; "
                 f"{SMALLEST_AGREEMENT} is needed), so training would learn mistakes"
@@ -226,7 +228,8 @@ class Coterie(ContrastiveMethod):
             self.candidates_ = tuple(rounds.candidates)
             self._note(self._describe_start(rounds.start))
         if self._reason:
-            self._note(f"{self._reason}: the start is returned, with the pretrained encoder unchanged")
+            returned = "the start" if rounds is not None else "k-means of the pretrained encoder's vectors"
+            self._note(f"{self._reason}: {returned} is returned, with the pretrained encoder unchanged")
             self.training_verdict_ = TrainingVerdict.unknown(f"Nothing was fine-tuned: {self._reason}.")
             self._rounds = None
             return []
