@@ -141,3 +141,23 @@ def test_too_few_iterations_show_in_the_error() -> None:
         assert found.iterations == 1
         assert found.error > 1e-3
         assert (found.plan.sum(dim=0) - found.sizes).abs().max() == pytest.approx(found.error, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [10.0, 0.05])
+def test_a_similar_problem_begins_with_the_potential_of_another(penalty: float) -> None:
+    """The solution is the same, in fewer steps; from a useless potential too."""
+    cost, _ = _cost(400, 8, sharp=5.0, skew=1.0)
+    similar = cost + 0.05 * torch.from_numpy(np.random.default_rng(0).normal(size=(400, 8)))
+    rows = torch.ones(400)
+    known = self_adaptive_transport(cost, rows, 0.2, penalty).potential
+    cold = self_adaptive_transport(similar, rows, 0.2, penalty)
+    useless = torch.linspace(-1e3, 1e3, 8, dtype=torch.float64)
+    for begin_with in (known, useless):
+        found = self_adaptive_transport(similar, rows, 0.2, penalty, begin_with=begin_with)
+        torch.testing.assert_close(found.sizes, cold.sizes, rtol=0, atol=2e-6)
+        assert (found.plan.argmax(dim=1) == cold.plan.argmax(dim=1)).float().mean() > 0.995
+        assert found.error <= 1e-6
+        if begin_with is known:
+            assert found.iterations < cold.iterations
+    again = self_adaptive_transport(cost, rows, 0.2, penalty, begin_with=known)
+    assert again.iterations == 0

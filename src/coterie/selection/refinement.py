@@ -63,12 +63,15 @@ def refine_assignment(
     mass = torch.from_numpy(np.asarray(weights, dtype=np.float32)).to(device)
     current = torch.from_numpy(labels).to(device)
     probabilities = one_hot(current, n_clusters)
-    unchanged_steps = 0
+    unchanged_steps, potential = 0, None
     for _ in range(BALANCING_STEPS if size_penalty else STEPS):
         logits = assignment_logits(units, neighbours, probabilities, mass)
         probabilities = logits.softmax(dim=1)
         if size_penalty and n_clusters > 1:
-            plan = self_adaptive_transport(-logits.double(), mass, 1.0, size_penalty / n_clusters).plan
+            # The logits change little from step to step, and so does the solution.
+            penalty = size_penalty / n_clusters
+            found = self_adaptive_transport(-logits.double(), mass, 1.0, penalty, begin_with=potential)
+            plan, potential = found.plan, found.potential
             probabilities = (plan / plan.sum(dim=1, keepdim=True)).float()
         updated = probabilities.argmax(dim=1)
         # Texts of a cluster that would become empty stay in it.
