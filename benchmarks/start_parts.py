@@ -86,11 +86,12 @@ def without_size_weights(stored: Stored) -> NDArray[np.int64]:
 
 
 def one_run(stored: Stored) -> NDArray[np.int64]:
-    """Return the consensus with one run of every k-means."""
-    first: dict[str, Clustering] = {}
-    for each in stored.clusterings:
-        first.setdefault(each.name, replace(each, share=1.0))
-    return vote(stored, list(first.values()), stored.sizes)
+    """Return the consensus with one run of every k-means, a random one: they are sorted by their agreement."""
+    one: dict[str, Clustering] = {}
+    for i in np.random.default_rng(0).permutation(len(stored.clusterings)).tolist():
+        each = stored.clusterings[i]
+        one.setdefault(each.name, replace(each, share=1.0))
+    return vote(stored, list(one.values()), stored.sizes)
 
 
 def one_start(stored: Stored) -> NDArray[np.int64]:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 # Most distinct texts that are clustered and compared: the time of the neighbour search grows with the square of their
 # number. A larger set is sampled, and every other text gets the cluster of the nearest sampled text.
 MOST_TEXTS = 30_000
-# Runs of k-means with other seeds: one run may miss a cluster that most of them find. On seven tuning sets with four
-# seeds, six runs of three restarts had a mean ACC 0.7 higher than three runs of five.
+# Runs of k-means with other seeds: one run may miss a cluster that most of them find. On the tuning sets the mean ACC
+# hardly depends on their number (benchmarks/results/start_parts.json).
 KMEANS_RUNS = 6
 # Algorithms whose clusters tell how much equal sizes cost.
 SIZE_ESTIMATE_ALGORITHMS = ("k-means", "smoothed k-means", "graph k-means")
