@@ -18,6 +18,7 @@ from coterie.clustering.partition import Partition
 from coterie.encoders.device import resolve_device
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
+from coterie.methods.auto.notes import describe_result, describe_start
 from coterie.methods.auto.rounds import START_SEED, Round, Rounds, Teacher
 from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
@@ -226,7 +227,7 @@ class Coterie(ContrastiveMethod):
         rounds = self._rounds
         if rounds is not None:
             self.candidates_ = tuple(rounds.candidates)
-            self._note(self._describe_start(rounds.start))
+            self._note(describe_start(rounds.start, self))
         if self._reason:
             returned = "the start" if rounds is not None else "k-means of the pretrained encoder's vectors"
             self._note(f"{self._reason}: {returned} is returned, with the pretrained encoder unchanged")
@@ -309,23 +310,6 @@ class Coterie(ContrastiveMethod):
         own = {name.removeprefix("lexical."): array for name, array in state.items() if name.startswith("lexical.")}
         self.lexical_ = LexicalEnsemble.restore(own, resolve_device(device)) if own else None
 
-    def _describe_start(self, start: ChosenStart) -> str:
-        """Return a sentence on how the start was made."""
-        if self.start == "kmeans":
-            return "the start is k-means of the encoder's vectors"
-        voters = sum(each.weight > 0 for each in start.candidates)
-        words = (
-            f"words have a share of {start.lexical_share:.0%} in the vectors that are compared"
-            if start.lexical_share
-            else "words are left out of the vectors, since clusters by words and by meaning differ"
-        )
-        if not self.words:
-            words = "words are not used"
-        equal = start.sizes.weight("equal")
-        sizes = "equal" if equal == 1 else "uneven" if equal == 0 else "slightly uneven"
-        tail = f"; cluster sizes look {sizes}" if self.sizes == "found" else ""
-        return f"the start is the consensus of {voters} clusterings; {words}{tail}"
-
     def _select(self, start: Candidate, trained: Candidate, united: Candidate) -> Candidate:
         """Select the partition to return, and judge whether training helped."""
         self.training_verdict_ = compare_candidates(start, trained)
@@ -333,13 +317,7 @@ class Coterie(ContrastiveMethod):
             self._note("no guard: the last round's partition is returned")
             return trained
         best = start if trained.gain_over(start) < -LARGEST_LOSS else united
-        if best is start:
-            returned = "the start is returned, with the pretrained encoder unchanged"
-        else:
-            returned = "the consensus of the clusterings before and after training is returned"
-            if self.start_ is not None and self.start_.view_agreement is not None:
-                agreement = f"{self.start_.view_agreement:.2f} on a scale from 0 to 1"
-                returned += f", because clusters by meaning and by words agree ({agreement})"
+        returned = describe_result(best is not start, None if self.start_ is None else self.start_.view_agreement)
         sentence = self.training_verdict_.sentence
         self._note(f"{sentence[0].lower()}{sentence[1:].rstrip('.')}: {returned}")
         return best
