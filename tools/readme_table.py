@@ -41,6 +41,7 @@ CHOICE_ROWS = {
     "dec-embedding": "`-m dec`",
     "hac-sd-ic": "`-m hac_sd`",
 }
+OUTDATED = "† The runs of this row were made before its method was changed; they have not been made again."
 # ClustPy has these methods too; they work on vectors.
 CLUSTPY_ROWS = ("dec-embedding", "idec-embedding", "dcn-embedding")
 # Classes count as even where the largest has at most this many times the texts of the smallest.
@@ -73,6 +74,13 @@ def mean_accuracy(row: str, datasets: Sequence[str] = EIGHT_SHORT) -> float:
 def seeds(row: str) -> str:
     counts = {len(accuracies(row, dataset)) for dataset in EIGHT_SHORT}
     return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+
+
+def title(row: str) -> str:
+    """The title of a row, marked where its runs were made before its method was changed."""
+    found = find_row(row)
+    runs = [run for dataset in EIGHT_SHORT for run in existing_runs(found, dataset, records())]
+    return f"{found.title} †" if any(map(found.is_outdated, runs)) else found.title
 
 
 def even_sets() -> list[str]:
@@ -156,7 +164,7 @@ def choices() -> str:
         runs = existing_runs(find_row(row), TIMED, records())
         seconds = statistics.median(run["seconds"]["fit"] for run in runs)
         devices = sorted({"CPU" if run["machine"]["device"] == "cpu" else "GPU" for run in runs})
-        cells = [find_row(row).title, CHOICE_ROWS[row], *means, seeds(row), f"{seconds:,.0f} s, {' or '.join(devices)}"]
+        cells = [title(row), CHOICE_ROWS[row], *means, seeds(row), f"{seconds:,.0f} s, {' or '.join(devices)}"]
         lines.append(f"| {' | '.join(cells)} |")
     titles = [", ".join(find_set(name).title for name in sets) for sets in (even, uneven)]
     off = [each["chosen"] / each["classes"] for each in result("choose_k")["short"].values()]
@@ -164,6 +172,8 @@ def choices() -> str:
     return "\n".join(
         [
             *lines,
+            "",
+            OUTDATED,
             "",
             f"Mean accuracy in percent. Even classes: {titles[0]}. Uneven: {titles[1]}. Seconds are the median of fits "
             "on one GPU (NVIDIA H200) or on a CPU, on machines that ran up to 15 fits at once: read them as orders of "
@@ -188,8 +198,8 @@ def papers() -> str:
             values = accuracies(row, dataset)
             spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values):.1f}{spread}")
-        lines.append(f"| {find_row(row).title} | {seeds(row)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(f"| {title(row)} | {seeds(row)} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", OUTDATED])
 
 
 def stackoverflow() -> str:
