@@ -16,9 +16,6 @@ from typing import Any
 from coterie.benchmark.sets import EIGHT_SHORT
 from coterie.benchmark.store import Store
 
-# The end of the note of a run in which the clusterings after training count.
-TRAINED_COUNTS = "before and after training is returned"
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -34,10 +31,6 @@ def main() -> None:
         "source_digests": sorted({run["source_digest"] for run in auto}),
         "auto": of_sets(auto, "final"),
         "start": of_sets(auto, "frozen"),
-        "trained_chosen": {
-            name: sum(TRAINED_COUNTS in note for run in auto if run["dataset"] == name for note in run["notes"])
-            for name in EIGHT_SHORT
-        },
     }
     trials = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() else []
     options.out.write_text(json.dumps([*trials, logged], indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What each part of the start of the default method is worth on the tuning sets: consensuses without it.
+"""What each part of the start of the default method is worth on the tuning sets: the consensus without it.
 
     PYTHONPATH=src python benchmarks/starts.py --seeds 0-1 --keep partitions --out benchmarks/results/starts.json
     PYTHONPATH=src python benchmarks/start_parts.py --partitions partitions --out benchmarks/results/start_parts.json
@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from tuning_sets import TUNING_SETS
 
 from coterie import __version__
 from coterie.metrics.external.scores import evaluate
-from coterie.selection import consensus
 from coterie.selection.candidates import AVERAGE_LINKAGE, Clustering
 from coterie.selection.cluster_sizes import SizeEstimate
 from coterie.selection.consensus import find_consensus
@@ -55,8 +53,8 @@ def read(file: Path) -> Stored:
         rows = (partitions >= 0).all(axis=0)
         clusterings = []
         for name, share, labels in zip(arrays["names"], arrays["shares"], partitions, strict=True):
-            view, algorithm, sizes = str(name).split(", ")
-            clusterings.append(Clustering(algorithm, labels[rows], view, sizes.removesuffix(" sizes"), float(share)))
+            view, algorithm, kind = str(name).split(", ")
+            clusterings.append(Clustering(algorithm, labels[rows], view, kind.removesuffix(" sizes"), float(share)))
         sizes = SizeEstimate(float(arrays["cost"]), float(arrays["evidence"]))
         return Stored(arrays["labels"][rows], arrays["plain"][rows], clusterings, sizes)
 
@@ -96,8 +94,9 @@ def one_run(stored: Stored) -> NDArray[np.int64]:
 
 def one_start(stored: Stored) -> NDArray[np.int64]:
     """Return the consensus of a vote from the most central candidate alone."""
-    with mock.patch.object(consensus, "VOTE_STARTS", 1):
-        return vote(stored, stored.clusterings, stored.sizes)
+    weights = vote_weights(stored.clusterings, stored.sizes)
+    partitions = [each.labels for each in stored.clusterings]
+    return find_consensus(partitions, weights, stored.n_clusters, vote_starts=1).labels
 
 
 def most_typical(stored: Stored) -> NDArray[np.int64]:

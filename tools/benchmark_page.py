@@ -230,11 +230,10 @@ def choosing_start() -> str:
         "three kinds of sizes ([auto.md](methods/auto.md)). On the tuning sets, on which every number of it was "
         f"chosen, its mean ACC is {mean('start'):.1f}; k-means of the frozen encoder has {mean('kmeans'):.1f}, the "
         f"best candidate of each set by labels (oracle) {mean('best'):.1f}. What is left is the difference to the "
-        "oracle; below 0, "
-        "the consensus is better than every candidate. The rank correlation is of the agreement of a candidate with "
-        f"the consensus and its ACC, over all candidates. Means of {len(seeds)} seeds; the number of classes is "
-        "given. A fit makes its start with seed 0, whatever its own seed; the other seeds here show how stable it is. "
-        "[starts.json](../benchmarks/results/starts.json), `benchmarks/starts.py`.\n",
+        "oracle; below 0, the consensus is better than every candidate. The rank correlation is of the agreement of a "
+        f"candidate with the consensus and its ACC, over all candidates. Means of {len(seeds)} seeds; the number of "
+        "classes is given. A fit makes its start with seed 0, whatever its own seed; the other seeds here show how "
+        "stable it is. [starts.json](../benchmarks/results/starts.json), `benchmarks/starts.py`.\n",
         f"The start is below frozen k-means by more than 1.0 on {_these(below, len(tuning))}. With these seeds its "
         f"largest and smallest ACC differ by at most 1.0 on {sum(each <= 1 for each in spreads.values())} of the "
         f"{len(tuning)} sets, by more than 3.0 on {_these(unstable, len(tuning))}."
@@ -253,6 +252,7 @@ def start_parts() -> str:
     """Return the section on what each part of the start is worth: consensuses of the stored candidates without it."""
     content = json.loads(START_PARTS.read_text(encoding="utf-8"))
     tuning, (whole, *others) = content["tuning"], content["parts"]
+    n_seeds = len({seed for seeds in tuning.values() for seed in seeds})
 
     def means(part: str) -> np.ndarray[Any, np.dtype[np.float64]]:
         return np.array([np.mean([each[part] for each in seeds.values()]) for seeds in tuning.values()])
@@ -260,10 +260,10 @@ def start_parts() -> str:
     start = means(whole)
     lines = [
         "### What the parts of the start are worth\n",
-        "The same candidates on the tuning sets, combined in other ways. Worse and better: the number of sets on which "
-        "that changes the mean ACC of the seeds by more than a point. The candidates were not made again: lexical "
-        "neighbours are in the graphs of all of them. [start_parts.json](../benchmarks/results/start_parts.json), "
-        "`benchmarks/start_parts.py`.\n",
+        f"The same candidates on the tuning sets, combined in other ways. Means of {counted(n_seeds, 'seed')}. Worse "
+        "and better: the number of sets on which ACC changes by more than a point. The candidates were not made again: "
+        "lexical neighbours are in the graphs of all of them. "
+        "[start_parts.json](../benchmarks/results/start_parts.json), `benchmarks/start_parts.py`.\n",
         f"| | mean ACC over {len(tuning)} sets | difference | worse on | better on |",
         "|---|---|---|---|---|",
         f"| **{whole}** | {start.mean():.1f} | | | |",

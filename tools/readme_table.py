@@ -96,10 +96,12 @@ def why() -> str:
     public = speed["public"]
     best = max(TRAINED, key=mean_accuracy)
     vectors = [mean_accuracy(row) for row in CLUSTPY_ROWS]
-    error = statistics.mean(each["ece"] for each in result("calibration")["short"]["auto"].values())
+    calibration = result("calibration")
+    error = statistics.mean(each["ece"] for each in calibration["short"]["auto"].values())
     lines_per_second = result("speed/predict_memory")["lines_per_second"]
     step = f"{1000 * public['sccl_step_seconds']:.0f} ms and {public['aecl_epoch_seconds']:.1f} s"
     ours = f"{1000 * speed['sccl_virtual']['step_seconds']:.1f} ms and {speed['aecl']['epoch_seconds']:.2f} s"
+    outdated_error = ", before the last change of the default" if find_row("auto").is_outdated(calibration) else ""
     own_seeds = "" if seeds("auto") == "5" else f" (Coterie: {seeds('auto')})"
     rows = [
         ("", "Coterie", "BERTopic", "ClustPy", "the papers' code"),
@@ -139,11 +141,10 @@ def why() -> str:
             "Same frozen encoder (all-MiniLM-L6-v2) and right number of clusters for all; five seeds"
             f"{own_seeds}, no label used but for scoring. k-means of that encoder has "
             f"{mean_accuracy('frozen-kmeans'):.1f}. ¹ The package itself with k-means; {seeds('bertopic')} seeds. "
-            "² In our implementations: DEC, IDEC and "
-            "DCN on the encoder's vectors, and the best of the five papers' methods. ³ StackOverflow titles, batch "
-            "400, "
+            "² In our implementations: DEC, IDEC and DCN on the encoder's vectors, and the best of the five papers' "
+            "methods. ³ StackOverflow titles, batch 400, "
             f"{speed['machine']['gpu']}; the public AECL epoch scores itself too. ⁴ Expected calibration error, mean "
-            "of the eight sets. Every figure: [docs/scores.md](docs/scores.md), "
+            f"of the eight sets{outdated_error}. Every figure: [docs/scores.md](docs/scores.md), "
             "[docs/PERFORMANCE.md](docs/PERFORMANCE.md), [docs/BENCHMARKS.md](docs/BENCHMARKS.md).",
         ]
     )

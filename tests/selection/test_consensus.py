@@ -106,10 +106,16 @@ def test_every_text_is_where_most_of_the_vote_is() -> None:
     assert found.shares == pytest.approx(shares)
     assert found.labels.tolist() == shares.argmax(axis=1).tolist()
     assert found.shares.sum(axis=1) == pytest.approx(1)
+    assert found.agreement == pytest.approx(
+        [
+            adjusted_rand_score(np.repeat(each, counts.astype(int)), np.repeat(found.labels, counts.astype(int)))
+            for each in partitions
+        ]
+    )
 
 
-def test_the_end_that_agrees_most_with_all_is_returned() -> None:
-    """The vote has an end near each of two groups of partitions; which group is larger decides, not the order."""
+def test_the_result_that_agrees_most_with_all_is_returned() -> None:
+    """The vote has a fixed point near each of two groups of partitions; the larger group decides, not the order."""
     truth = np.repeat(np.arange(K), 15)
     merged = np.where(truth == 1, 0, np.where((truth == 2) & (np.arange(60) % 2 == 0), 1, truth))
     for many, few in ((truth, merged), (merged, truth)):

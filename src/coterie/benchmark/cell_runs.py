@@ -18,7 +18,7 @@ def run_names(row: Row, dataset: str) -> list[str]:
 def existing_names(row: Row, dataset: str, records: Mapping[str, dict[str, Any]]) -> list[str]:
     """Return the names of those runs that exist, in the order of seeds.
 
-    Runs of before the row's method was changed are left out, unless there are no others.
+    Runs from before the row's method was changed are left out, unless there are no others.
     """
     found = [name for name in run_names(row, dataset) if name in records]
     return [name for name in found if not row.is_outdated(records[name])] or found

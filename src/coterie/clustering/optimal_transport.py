@@ -125,7 +125,7 @@ def self_adaptive_transport(
     epsilon, size_penalty:
         Weights of the entropy and of the penalty on the sizes.
     begin_with:
-        The potential of a similar problem. The solution is the same, found in fewer steps.
+        The potential of a similar problem: the same solution is found in fewer steps. By default a fixed one.
 
     References
     ----------
@@ -153,6 +153,7 @@ def self_adaptive_transport(
     sizes = sizes_from(potential, size_penalty)
     error = float((sizes - columns).abs().max())
     if begin_with is not None and error > tolerance:
+        # That potential was too far away.
         return self_adaptive_transport(
             cost, rows, epsilon, size_penalty, max_iterations=max_iterations, tolerance=tolerance
         )

@@ -1,7 +1,7 @@
 """Choosing between clusterings without labels.
 
-:func:`choose_start` selects one of several clusterings of the same vectors; :func:`choose_k` selects the number of
-clusters. Both compare candidates by label-free criteria.
+:func:`choose_start` combines many clusterings of the same texts, weighted by label-free criteria; :func:`choose_k`
+selects the number of clusters by such criteria.
 """
 
 from __future__ import annotations

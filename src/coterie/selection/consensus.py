@@ -12,8 +12,8 @@ from scipy import sparse
 
 # Most rounds of voting: two to six are usual.
 STEPS = 20
-# Partitions from which the vote is started, the most central ones. A vote has several ends; from one partition alone,
-# a small change of the partitions led to another end.
+# Partitions from which the vote is started, the most central ones. A vote has several fixed points; from one partition
+# alone, a small change of the partitions led to another one.
 VOTE_STARTS = 12
 # Texts on which these starts are compared, which bounds the time.
 SAMPLE_SIZE = 3_000
@@ -43,6 +43,8 @@ def find_consensus(
     weights: Sequence[float],
     n_clusters: int,
     counts: NDArray[Any] | None = None,
+    *,
+    vote_starts: int = VOTE_STARTS,
 ) -> Consensus:
     """Return the partition that a weighted vote of several partitions gives.
 
@@ -62,6 +64,8 @@ def find_consensus(
         How many clusters.
     counts:
         How often each text occurs, by default once.
+    vote_starts:
+        From how many partitions the vote is started.
 
     Examples
     --------
@@ -71,16 +75,16 @@ def find_consensus(
     array([0, 0, 1, 1, 2, 2])
     """
     counts = np.ones(len(partitions[0])) if counts is None else np.asarray(counts, dtype=np.float64)
-    voting = np.flatnonzero(np.asarray(weights) > 0)
-    labels = np.stack([partitions[i] for i in voting.tolist()])
-    shares_of = np.asarray(weights, dtype=np.float64)[voting]
-    shares_of = shares_of / shares_of.sum()
+    voters = np.flatnonzero(np.asarray(weights) > 0)
+    labels = np.stack([partitions[i] for i in voters.tolist()])
+    voter_weights = np.asarray(weights, dtype=np.float64)[voters]
+    voter_weights = voter_weights / voter_weights.sum()
     n_texts = labels.shape[1]
     # The sample depends on the number of texts alone.
     sampled = np.sort(np.random.default_rng(n_texts).permutation(n_texts)[:SAMPLE_SIZE])
-    start = _best_start(_Vote(labels[:, sampled], shares_of, n_clusters, counts[sampled]))
-    vote = _Vote(labels, shares_of, n_clusters, counts)
-    current = vote.settle(labels[start])
+    start = _best_start(_Vote(labels[:, sampled], voter_weights, n_clusters, counts[sampled]), vote_starts)
+    vote = _Vote(labels, voter_weights, n_clusters, counts)
+    current = vote.iterate(labels[start])
     agreement = tuple(adjusted_rand_index(each, current, counts) for each in partitions)
     return Consensus(current, vote.shares(current), agreement)
 
@@ -138,8 +142,8 @@ class _Vote:
         overlap *= (self._weight_of_cluster / np.maximum(overlap.sum(axis=1), 1e-12))[:, None]
         return np.asarray(self._members @ overlap)
 
-    def settle(self, current: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Move texts by their votes until none moves, and return the partition."""
+    def iterate(self, current: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Move texts by their votes until none moves, for at most ``STEPS`` rounds, and return the partition."""
         for _ in range(STEPS):
             shares = self.shares(current)
             # Of equal shares, that of the current cluster is the largest.
@@ -158,10 +162,10 @@ class _Vote:
         return float(self.weights @ np.array(found))
 
 
-def _best_start(vote: _Vote) -> int:
-    """Return the partition from which the vote ends at the largest agreement with all; the first of equals."""
+def _best_start(vote: _Vote, vote_starts: int) -> int:
+    """Return the partition from which the vote leads to the largest agreement with all; the first of equals."""
     support = np.array([vote.agreement(each) for each in vote.labels])
-    central = np.argsort(-support, kind="stable")[:VOTE_STARTS]
-    ends = [vote.agreement(vote.settle(vote.labels[i])) for i in central]
-    # A difference in the last digits is none.
-    return int(central[int(np.argmax(np.round(ends, 9)))])
+    central = np.argsort(-support, kind="stable")[:vote_starts]
+    reached = [vote.agreement(vote.iterate(vote.labels[i])) for i in central]
+    # Rounded, so that rounding errors do not decide between equal results.
+    return int(central[int(np.argmax(np.round(reached, 9)))])

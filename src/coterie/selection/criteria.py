@@ -3,13 +3,12 @@
 A criterion is a function of a partition and of evidence about the texts that does not depend on it: vectors,
 neighbours, words. These modules select criteria from it by name:
 
-- :data:`coterie.selection.start_choice.CRITERIA` selects one of several clusterings;
 - :data:`coterie.selection.guard.CRITERIA` compares the partitions before and after training;
 - :class:`coterie.selection.k_criteria.TreeCriteria` compares numbers of clusters.
 
 Two more need other clusterings of the same texts and are computed where those are made: ``stability``
-(:func:`coterie.selection.start_choice.stability_of`, :mod:`coterie.selection.k_criteria`) and ``gap``
-(:mod:`coterie.selection.k_criteria`). ``information``, which decides on the number of clusters, is computed there too.
+and ``gap`` (both in :mod:`coterie.selection.k_criteria`). ``information``, which decides on the number of clusters, is
+computed there too.
 """
 
 from __future__ import annotations

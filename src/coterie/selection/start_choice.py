@@ -199,10 +199,11 @@ def choose_among(
     )
     penalised = balance_all(estimated, views, weights, sizes, kinds=("penalised",))
     found = combine([*free, *equal, *others, *penalised], sizes, n_clusters, weights, agreement)
-    if only_sizes not in ("equal", "penalised"):
+    penalty = PENALTIES.get(only_sizes)
+    if not penalty:
         return found
-    # The consensus of clusterings with equal sizes can have others.
-    return replace(found, labels=refine_assignment(semantic, found.labels, n_clusters, weights, PENALTIES[only_sizes]))
+    # The consensus of clusterings with equal sizes can have unequal ones.
+    return replace(found, labels=refine_assignment(semantic, found.labels, n_clusters, weights, penalty))
 
 
 def join_views(

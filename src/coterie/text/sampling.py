@@ -43,7 +43,7 @@ class Sample:
                 yield f"repeats in the sample were left out: {len(self.corpus):,} rows are all the method can hold"
         if n_texts < FEW_TEXTS:
             yield (
-                f"with fewer than {FEW_TEXTS:,} distinct texts, a few more texts can change the clusters: "
+                f"with fewer than {FEW_TEXTS:,} distinct texts, the seed or a few more texts can change the clusters: "
                 "compare two fits"
             )
 
