@@ -25,6 +25,7 @@ from scipy import sparse
 from coterie import LexicalClusters
 from coterie.errors import InputError
 from coterie.methods.lexical.network import (
+    DenseRows,
     LexicalConfig,
     LexicalNetwork,
     PseudoLabelBatch,
@@ -32,8 +33,9 @@ from coterie.methods.lexical.network import (
     SparseRows,
     drop,
 )
-from coterie.methods.lexical.view import LexicalView, Positives, fit_words
+from coterie.methods.lexical.view import LexicalView, Positives, PseudoLabels, fit_words
 from coterie.training.history import History
+from coterie.training.vectors import VectorTrainer
 
 SMALL = LexicalConfig(hidden=16, dimension=8, epochs=1, min_steps=30, batch_size=16)
 TEXTS, TOPICS = topic_texts(60)
@@ -192,6 +194,34 @@ def _batch(rows: np.ndarray) -> RowBatch:
     torch.testing.assert_close(batch.values.double(), values)
     torch.testing.assert_close(batch.shares.double(), shares)
     return replace(batch, values=values, shares=shares)
+
+
+def test_dense_rows_are_the_sparse_ones() -> None:
+    table = sparse.csr_matrix(np.concatenate(_pairs()))
+    rows, weight = torch.tensor([4, 0, 4]), torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
+    dense, sparsely = (form(table, torch.device("cpu")).batch(rows) for form in (DenseRows, SparseRows))
+    torch.testing.assert_close(dense.products(weight), sparsely.products(weight))
+    torch.testing.assert_close(dense.word_shares(), sparsely.word_shares())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_recorded_steps_train_as_plain_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = PseudoLabels(np.eye(2, dtype=np.float32)[[0, 0, 1, 1] * 5], np.ones(20, dtype=np.float32))
+    texts = [f"{text} {number}" for number in range(5) for text in TEXTS[:4]]
+    counts, kept = np.arange(1, 21), History()
+
+    def fit(history: History) -> np.ndarray:
+        config = replace(SMALL, batch_size=8, min_steps=30)
+        view = LexicalView.fit(texts, counts, pseudo_labels=labels, device="cuda", config=config, history=history)
+        return view.encode(texts)
+
+    recorded = fit(kept)
+    assert len(kept.steps) == 30
+    monkeypatch.setattr(VectorTrainer, "_taker", lambda self, loss, optimizer, _: _TAKER(self, loss, optimizer, None))
+    np.testing.assert_allclose(recorded, fit(History()), atol=1e-3)
+
+
+_TAKER = VectorTrainer._taker
 
 
 def _pairs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,8 @@ from coterie.encoders.transformer import TransformerEncoder
 from coterie.text.augmentation.base import Augmenter
 from coterie.text.augmentation.word_deletion import WordDeletion
 from coterie.training.objective import ORIGINAL, Batch, LossTerms, Stage
-from coterie.training.recorded import PLAIN_STEPS, RecordedSteps, can_record, window_step
+from coterie.training.recorded import RecordedSteps, can_record, window_step
+from coterie.training.recording import PLAIN_STEPS, StepRecorder
 from coterie.training.trainer import Trainer
 from coterie.training.views import Views
 
@@ -240,14 +241,14 @@ def test_more_tokens_than_the_memory_holds_get_a_larger_one(
     def start_epoch(steps: RecordedSteps, batches: Any) -> None:
         steps_before = steps._resident
         if steps_before is not None:
-            steps._recordings["a recording"] = None  # type: ignore[index, assignment]
+            steps._recorder = StepRecorder(steps._whole_step, steps.optimizer, torch.device("cpu"))
         real(steps, batches)
         resident, tokens = steps._resident, steps.views.tokens
         assert resident is not None
         assert torch.equal(resident.ids[: len(tokens.ids)], tokens.ids)
         assert torch.equal(resident.starts, tokens.starts) and torch.equal(resident.lengths, tokens.lengths)
         # A recording reads the memory it was made with: it is of no use for another.
-        assert bool(steps._recordings) is (resident is steps_before)
+        assert (steps._recorder is not None) is (resident is steps_before)
         seen.append((len(tokens.ids), len(resident.ids), resident.ids.data_ptr()))
 
     monkeypatch.setattr(RecordedSteps, "start_epoch", start_epoch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from coterie.encoders.tokenization import training_batches
 from coterie.training.history import History
 from coterie.training.loss_term_buffer import LossTermBuffer
 from coterie.training.objective import LossTerms
+from coterie.training.recording import StepRecorder, Terms
 from coterie.training.steps import backpropagate
 
 
@@ -53,6 +54,7 @@ class VectorTrainer:
         check: Callable[[], float | None] | None = None,
         tolerance: float = 0.0,
         after: Callable[[Tensor], None] | None = None,
+        recorded_with: Sequence[torch.Generator] | None = None,
     ) -> None:
         """Train for at most ``steps`` steps; Ctrl-C ends this stage and all later ones, with the network so far.
 
@@ -66,12 +68,16 @@ class VectorTrainer:
             stage.
         after:
             Called with the rows of a batch after its step.
+        recorded_with:
+            The generators that ``loss`` draws from, if a step can be recorded on a CUDA device: ``loss`` then has the
+            same shapes for every batch of one size, and never waits for the device.
         """
         if self.history.interrupted:
             return
         reason = "interrupted"
         try:
-            reason = self._steps(stage, loss, optimizer, steps, check_every, check, tolerance, after)
+            take = self._taker(loss, optimizer, recorded_with)
+            reason = self._steps(stage, take, steps, check_every, check, tolerance, after)
         except KeyboardInterrupt:
             pass  # keep the model so far
         finally:
@@ -82,8 +88,7 @@ class VectorTrainer:
     def _steps(
         self,
         stage: str,
-        loss: Callable[[Tensor], LossTerms],
-        optimizer: torch.optim.Optimizer,
+        take: Callable[[Tensor], Terms],
         steps: int,
         check_every: int | None,
         check: Callable[[], float | None] | None,
@@ -101,16 +106,32 @@ class VectorTrainer:
                     if change < tolerance:
                         return "converged"
             rows = next(batches)
+            names, values = take(rows)
+            if after is not None:
+                after(rows)
+            self._step += 1
+            self._terms.add(stage, self._epoch, self._step, dict(zip(names, values.unbind(), strict=True)))
+        return "cap"
+
+    def _taker(
+        self,
+        loss: Callable[[Tensor], LossTerms],
+        optimizer: torch.optim.Optimizer,
+        recorded_with: Sequence[torch.Generator] | None,
+    ) -> Callable[[Tensor], Terms]:
+        """Return the function that takes the step of a batch."""
+
+        def step(rows: Tensor, _: int = 0) -> Terms:
             optimizer.zero_grad(set_to_none=True)
             terms = loss(rows)
             backpropagate(terms.total)
             optimizer.step()
-            if after is not None:
-                after(rows)
-            self._step += 1
-            named = {name: value.detach() for name, value in terms.named.items()}
-            self._terms.add(stage, self._epoch, self._step, named)
-        return "cap"
+            return tuple(terms.named), torch.stack([value.detach() for value in terms.named.values()])
+
+        if recorded_with is None or self._device.type != "cuda":
+            return step
+        recorder = StepRecorder(step, optimizer, self._device, recorded_with)
+        return lambda rows: recorder.take(rows, len(rows))
 
     def _batches(self) -> Iterator[Tensor]:
         """Yield the rows of batches without end; every epoch takes every row once."""

@@ -89,7 +89,8 @@ class StackedAutoEncoder(nn.Module):
 
 def adam(parameters: Sequence[nn.Parameter], rate: float) -> torch.optim.Optimizer:
     """Return Adam, as one fused kernel where the device has one."""
-    return torch.optim.Adam(parameters, lr=rate, fused=parameters[0].device.type in {"cpu", "cuda"})
+    device = parameters[0].device.type
+    return torch.optim.Adam(parameters, lr=rate, fused=device in {"cpu", "cuda"}, capturable=device == "cuda")
 
 
 def pretrain(

@@ -29,6 +29,8 @@ LABEL_WEIGHT = 1.0
 LABEL_TEMPERATURE = 0.1
 # Largest absolute value of a latent mean.
 MOST_MEAN = 3.0
+# Most values of rows with zeros: 1 GB, 130,000 texts of 2,048 words.
+MOST_VALUES = 2**28
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class SparseRows:
     """
 
     def __init__(self, table: sparse.csr_matrix, device: torch.device) -> None:
-        self.n_words = table.shape[1]
+        self._n_words = table.shape[1]
         lengths = np.diff(table.indptr)
         shares = table.data / np.repeat(np.asarray(table.sum(axis=1)).ravel(), lengths)
         self._begins = torch.from_numpy(table.indptr[:-1].astype(np.int64)).to(device)
@@ -77,7 +79,9 @@ class SparseRows:
         offsets = lengths.cumsum(0) - lengths
         owners = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), lengths)
         entries = torch.arange(len(owners), device=rows.device) + (self._begins[rows] - offsets)[owners]
-        return RowBatch(self._words[entries], self._values[entries], self._shares[entries], offsets, owners)
+        return RowBatch(
+            self._words[entries], self._values[entries], self._shares[entries], offsets, owners, self._n_words
+        )
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ class RowBatch:
         The first entry of each row.
     owners:
         The row of each entry.
+    n_words:
+        Words of the vocabulary.
     """
 
     words: Tensor
@@ -101,12 +107,61 @@ class RowBatch:
     shares: Tensor
     offsets: Tensor
     owners: Tensor
+    n_words: int
 
-    def word_shares(self, n_words: int) -> Tensor:
-        """Return the distribution of each text over the words, ``rows x n_words``."""
-        shares = self.shares.new_zeros(len(self.offsets), n_words)
+    def products(self, weight: Tensor) -> Tensor:
+        """Return the rows times ``weight``."""
+        return functional.embedding_bag(self.words, weight, self.offsets, per_sample_weights=self.values, mode="sum")
+
+    def word_shares(self) -> Tensor:
+        """Return the distribution of each text over the words, ``rows x words``."""
+        shares = self.shares.new_zeros(len(self.offsets), self.n_words)
         shares[self.owners, self.words] = self.shares  # Eq. 1
         return shares
+
+
+class DenseRows:
+    """The same rows with the zeros between: every batch of one size has the same shapes, as recorded steps need.
+
+    Parameters
+    ----------
+    table:
+        ``texts x words``, non-negative.
+    """
+
+    def __init__(self, table: sparse.csr_matrix, device: torch.device) -> None:
+        entries = table.tocoo()
+        self._values = torch.zeros(table.shape, device=device)
+        places = (torch.from_numpy(each.astype(np.int64)).to(device) for each in (entries.row, entries.col))
+        self._values[tuple(places)] = torch.from_numpy(entries.data.astype(np.float32)).to(device)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def batch(self, rows: Tensor) -> DenseBatch:
+        """Return the rows ``rows``."""
+        return DenseBatch(self._values[rows])
+
+
+@dataclass(frozen=True)
+class DenseBatch:
+    """Some rows of :class:`DenseRows`."""
+
+    values: Tensor
+
+    def products(self, weight: Tensor) -> Tensor:
+        """Return the rows times ``weight``."""
+        return self.values @ weight
+
+    def word_shares(self) -> Tensor:
+        """Return the distribution of each text over the words, ``rows x words``."""
+        return self.values / self.values.sum(dim=1, keepdim=True)  # Eq. 1
+
+
+def rows_on_device(table: sparse.csr_matrix, device: torch.device) -> SparseRows | DenseRows:
+    """Return the rows in the form that is faster on the device: a GPU multiplies zeros as well, if they fit."""
+    dense = device.type == "cuda" and table.shape[0] * table.shape[1] <= MOST_VALUES
+    return DenseRows(table, device) if dense else SparseRows(table, device)
 
 
 class LexicalNetwork(nn.Module):
@@ -142,12 +197,9 @@ class LexicalNetwork(nn.Module):
         """Return all weights by name."""
         return {name: value.cpu().numpy() for name, value in self.state_dict().items()}
 
-    def hidden_states(self, batch: RowBatch) -> Tensor:
+    def hidden_states(self, batch: RowBatch | DenseBatch) -> Tensor:
         """Return the hidden layer, without dropout."""
-        products = functional.embedding_bag(
-            batch.words, self.first_weight, batch.offsets, per_sample_weights=batch.values, mode="sum"
-        )
-        return torch.relu(products + self.first_bias)  # Eq. 2
+        return torch.relu(batch.products(self.first_weight) + self.first_bias)  # Eq. 2
 
     def latent_means(self, hidden: Tensor) -> Tensor:
         """Return the means of the latent vectors."""
@@ -155,7 +207,7 @@ class LexicalNetwork(nn.Module):
 
     def loss(
         self,
-        batch: RowBatch,
+        batch: RowBatch | DenseBatch,
         weights: Tensor,
         config: LexicalConfig,
         generator: torch.Generator,
@@ -171,7 +223,7 @@ class LexicalNetwork(nn.Module):
         means, log_variances = self.latent_means(hidden), self.log_variance(hidden)  # Eq. 3, 4
         noise = torch.randn(means.shape, generator=generator, device=means.device, dtype=means.dtype)
         latents = means + torch.exp(log_variances / 2) * noise  # Eq. 5
-        reconstruction = multinomial_error(batch.word_shares(len(self.decoder.bias)), self.decoder(latents), twice)
+        reconstruction = multinomial_error(batch.word_shares(), self.decoder(latents), twice)
         divergence = gaussian_divergence(means, log_variances, twice)
         contrast = nt_xent(means[:count], means[count:], config.temperature, weights)  # Eq. 9
         total = reconstruction + config.kl_weight * divergence + config.contrast_weight * contrast  # Eq. 10

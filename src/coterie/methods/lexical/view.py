@@ -16,7 +16,14 @@ from coterie.clustering.nearest import nearest
 from coterie.encoders.bag_of_words import BagOfWordsEncoder
 from coterie.errors import InputError
 from coterie.methods.baselines.stacked import adam
-from coterie.methods.lexical.network import LexicalConfig, LexicalNetwork, PseudoLabelBatch, SparseRows
+from coterie.methods.lexical.network import (
+    DenseRows,
+    LexicalConfig,
+    LexicalNetwork,
+    PseudoLabelBatch,
+    SparseRows,
+    rows_on_device,
+)
 from coterie.training.history import History
 from coterie.training.objective import LossTerms
 from coterie.training.vectors import VectorTrainer
@@ -108,7 +115,7 @@ class LexicalView:
         positives = Positives.build(rows, known, semantic_neighbours, config.neighbours, device)
         weights = torch.from_numpy(counts[known].astype(np.float32)).to(device)
         labels = None if pseudo_labels is None else pseudo_labels.of_rows(known, device)
-        _train(network, SparseRows(rows, device), positives, weights, config, seed, history, labels)
+        _train(network, rows_on_device(rows, device), positives, weights, config, seed, history, labels)
         return cls(words, network)
 
     @torch.no_grad()
@@ -241,7 +248,7 @@ def fit_words(texts: Sequence[str], counts: NDArray[np.int64], max_words: int) -
 
 
 @torch.no_grad()
-def _latent_means(network: LexicalNetwork, rows: SparseRows, at_a_time: int = TEXTS_AT_A_TIME) -> Tensor:
+def _latent_means(network: LexicalNetwork, rows: SparseRows | DenseRows, at_a_time: int = TEXTS_AT_A_TIME) -> Tensor:
     device = network.first_weight.device
     blocks = [
         network.latent_means(
@@ -254,7 +261,7 @@ def _latent_means(network: LexicalNetwork, rows: SparseRows, at_a_time: int = TE
 
 def _train(
     network: LexicalNetwork,
-    rows: SparseRows,
+    rows: SparseRows | DenseRows,
     positives: Positives,
     weights: Tensor,
     config: LexicalConfig,
@@ -281,4 +288,6 @@ def _train(
     steps_per_epoch = -(-len(rows) // config.batch_size)
     steps = min(max(config.min_steps, config.epochs * steps_per_epoch), config.max_steps)
     trainer = VectorTrainer(len(rows), config.batch_size, device, seed, history)
-    trainer.run("lexical", loss, optimizer, steps)
+    # Batches of sparse rows differ in shape.
+    recorded_with = [generator] if isinstance(rows, DenseRows) else None
+    trainer.run("lexical", loss, optimizer, steps, recorded_with=recorded_with)
