@@ -110,8 +110,10 @@ def most_typical(stored: Stored) -> NDArray[np.int64]:
 PARTS: dict[str, Combine] = {
     "the start": lambda stored: vote(stored, stored.clusterings, stored.sizes),
     "frozen k-means": lambda stored: stored.plain,
-    "without joined vectors": only(lambda each: each.view == "semantic"),
-    "joined vectors alone": only(lambda each: each.view == "joined"),
+    "without joined vectors": only(lambda each: "semantic" in each.view),
+    "joined vectors alone": only(lambda each: "joined" in each.view),
+    "without centred vectors": only(lambda each: "centred" not in each.view),
+    "centred vectors alone": only(lambda each: "centred" in each.view),
     "free sizes alone": only_sizes("free"),
     "equal sizes alone": only_sizes("equal"),
     "all kinds of sizes count alike": without_size_weights,

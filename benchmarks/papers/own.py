@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.benchmark.rows import SECOND_GENERATION, Row
+from coterie.benchmark.rows import DEFAULT_CHANGED, Row
 from coterie.benchmark.specs import FROZEN, TableSpec
 
 # Name, title and settings.
@@ -18,7 +18,7 @@ WITHOUT: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("auto-one-round", "Coterie with one round", {"rounds": 1}),
     ("auto-no-guard", "Coterie without the guard", {"guard": False}),
 )
-PARTS = tuple(Row(name, title, "auto", settings, changed=SECOND_GENERATION) for name, title, settings in WITHOUT)
+PARTS = tuple(Row(name, title, "auto", settings, changed=DEFAULT_CHANGED) for name, title, settings in WITHOUT)
 ROWS: tuple[Row, ...] = PARTS
 TABLES: tuple[TableSpec, ...] = (
     TableSpec(

@@ -309,6 +309,20 @@ def test_vectors_are_not_changed() -> None:
 # --- Subsets ---
 
 
+def test_a_shared_direction_does_not_change_the_centred_graph() -> None:
+    labels, vectors = _bundles(above=0.5)
+    shared = 5 * np.eye(vectors.shape[1])[0]
+    lexical = _made(_texts(labels))
+    graphs, centred = (build_graphs(each, lexical) for each in (vectors + shared, vectors - vectors.mean(axis=0)))
+    found = graphs.centre(2, seed=0)
+    np.testing.assert_allclose(np.linalg.norm(found.units, axis=1), 1, atol=1e-6)
+    assert found.lexical is lexical
+    # Rows of length one were centred, so that neighbours are nearly those without the direction.
+    same = np.mean([len(set(a) & set(b)) for a, b in zip(found.nearest_rows, centred.nearest_rows, strict=True)])
+    assert same > 0.75 * centred.nearest_rows.shape[1]
+    assert np.linalg.norm(graphs.units.mean(axis=0)) > 0.9 > 0.3 > np.linalg.norm(found.units.mean(axis=0))
+
+
 def test_a_subset_is_the_graph_of_its_rows() -> None:
     truth, vectors = _bundles(20, spread=0.3)
     texts = _mixed(truth, 0.7, seed=4)

@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie.errors import InputError, SettingError
 from coterie.selection import ChosenStart, choose_start, start_choice
-from coterie.selection.candidates import ALGORITHMS, AVERAGE_LINKAGE, Clustering, follow_nearest
-from coterie.selection.cluster_sizes import SizeEstimate
+from coterie.selection.candidates import ALGORITHMS, AVERAGE_LINKAGE, AVERAGE_SMOOTHING, Clustering, follow_nearest
+from coterie.selection.cluster_sizes import UNEVEN_WEIGHT, SizeEstimate
 from coterie.selection.consensus import find_consensus
 from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 from coterie.selection.start_choice import KMEANS_RUNS, choose_among, combine
@@ -26,7 +26,12 @@ EVEN = (50, 50, 50, 50)
 UNEVEN = (160, 40, 18, 10)
 # Candidates of a view by kind of sizes. Three algorithms of six are k-means; equal sizes have all but Ward's linkage of
 # the plain vectors, penalised ones a k-means and two others.
-CANDIDATES = {"free": 3 * KMEANS_RUNS + 3, "equal": 3 * KMEANS_RUNS + 2, "penalised": KMEANS_RUNS + 2}
+AVERAGES = len(AVERAGE_SMOOTHING)
+CANDIDATES = {
+    "free": 3 * KMEANS_RUNS + 2 + AVERAGES,
+    "equal": 3 * KMEANS_RUNS + 1 + AVERAGES,
+    "penalised": KMEANS_RUNS + 1 + AVERAGES,
+}
 
 
 def _classes(sizes: tuple[int, ...], spread: float, seed: int = 0, dimensions: int = 12) -> tuple[Labels, Array]:
@@ -34,6 +39,11 @@ def _classes(sizes: tuple[int, ...], spread: float, seed: int = 0, dimensions: i
     truth = np.repeat(np.arange(len(sizes)), sizes)
     noise = np.random.default_rng(seed).normal(scale=spread, size=(len(truth), dimensions))
     return truth, np.eye(len(sizes), dimensions)[truth] + noise
+
+
+def _runs(algorithm: str) -> int:
+    """Return how many candidates of one kind an algorithm makes in a view."""
+    return AVERAGES if algorithm == AVERAGE_LINKAGE else KMEANS_RUNS if algorithm.endswith("k-means") else 1
 
 
 def _counted(found: ChosenStart, *, weighted: bool = False) -> Counter[tuple[str, str]]:
@@ -68,16 +78,18 @@ def joined() -> tuple[Labels, ChosenStart]:
 
 def test_every_algorithm_and_every_kind_of_sizes_is_a_candidate(even: tuple[Labels, ChosenStart]) -> None:
     _, found = even
-    free = Counter(each.clustering.algorithm for each in found.candidates if each.clustering.sizes == "free")
-    assert free == {name: KMEANS_RUNS if name.endswith("k-means") else 1 for name in ALGORITHMS}
-    assert _counted(found) == {("semantic", sizes): number for sizes, number in CANDIDATES.items()}
+    clusterings = [each.clustering for each in found.candidates]
+    free = Counter(each.algorithm for each in clusterings if (each.view, each.sizes) == ("semantic", "free"))
+    assert free == {name: _runs(name) for name in ALGORITHMS}
+    views = ("semantic", "centred semantic")
+    assert _counted(found) == {(view, sizes): number for view in views for sizes, number in CANDIDATES.items()}
     assert found.candidates[0].name == found.candidates[0].clustering.name
 
 
 def test_candidates_of_the_joined_view_are_as_many(joined: tuple[Labels, ChosenStart]) -> None:
     counted = _counted(joined[1])
-    assert {sizes: counted["joined", sizes] for _, sizes in counted} == CANDIDATES
-    assert {sizes: counted["semantic", sizes] for _, sizes in counted} == CANDIDATES
+    for view in ("semantic", "joined", "centred semantic", "centred joined"):
+        assert {sizes: counted[view, sizes] for _, sizes in counted} == CANDIDATES
 
 
 def test_the_start_is_the_consensus_of_the_candidates(
@@ -104,8 +116,7 @@ def test_a_candidate_weighs_as_its_sizes_and_its_share(uneven: tuple[Labels, Cho
     for each in uneven[1].candidates:
         clustering = each.clustering
         kind = "uneven" if (clustering.algorithm, clustering.sizes) == (AVERAGE_LINKAGE, "free") else clustering.sizes
-        runs = KMEANS_RUNS if clustering.algorithm.endswith("k-means") else 1
-        assert each.weight == pytest.approx(uneven[1].sizes.weight(kind) / runs)
+        assert each.weight == pytest.approx(uneven[1].sizes.weight(kind) / _runs(clustering.algorithm))
 
 
 def test_combined_candidates_by_hand() -> None:
@@ -145,10 +156,11 @@ def test_of_even_classes_equal_sizes_count(even: tuple[Labels, ChosenStart]) -> 
 def test_of_uneven_classes_average_linkage_counts_most(uneven: tuple[Labels, ChosenStart]) -> None:
     truth, found = uneven
     assert found.sizes.cost > 0.4 and found.sizes.evidence > 0.5
-    assert [found.sizes.weight(kind) for kind in ("free", "equal", "uneven")] == pytest.approx([0.2, 0, 4])
+    assert [found.sizes.weight(kind) for kind in ("free", "equal", "uneven")] == pytest.approx([0.2, 0, UNEVEN_WEIGHT])
     assert adjusted_rand_score(truth, found.labels) > 0.97
     # Equal sizes have no weight: those that are made are needed for the estimate.
-    assert _counted(found) == {("semantic", "free"): CANDIDATES["free"], ("semantic", "equal"): 3 * KMEANS_RUNS}
+    free = {(view, "free"): CANDIDATES["free"] for view in ("semantic", "centred semantic")}
+    assert _counted(found) == {**free, ("semantic", "equal"): 3 * KMEANS_RUNS}
 
 
 def test_one_kind_of_sizes_alone() -> None:

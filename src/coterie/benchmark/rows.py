@@ -20,8 +20,8 @@ COMMON: Mapping[str, Any] = MappingProxyType(
 SEEDS = tuple(range(5))
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TFIDF_2000: Mapping[str, Any] = MappingProxyType({"max_features": 2000, "stop_words": "english"})
-# Since when the default method, and its start, are those of the second generation.
-SECOND_GENERATION = "2026-11-19"
+# Since when the default method, and its start, are those of today.
+DEFAULT_CHANGED = "2026-11-20"
 VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-large"})
 
 
@@ -114,7 +114,7 @@ ROWS: tuple[Row, ...] = (
         "frozen encoder + the clustering chosen without labels",
         "frozen",
         {"clusterer": "chosen"},
-        changed=SECOND_GENERATION,
+        changed=DEFAULT_CHANGED,
     ),
     Row("sif", "SIF + k-means", "sif", published="sif"),
     Row("lexical", "Lexical clusters", "lexical"),
@@ -136,5 +136,5 @@ ROWS: tuple[Row, ...] = (
     Row("deccrl", "DECCRL", "deccrl", published="deccrl"),
     Row("aecl", "AECL", "aecl", published="aecl"),
     Row("sccl", "SCCL", "sccl", published="sccl"),
-    Row("auto", "Coterie", "auto", changed=SECOND_GENERATION),
+    Row("auto", "Coterie", "auto", changed=DEFAULT_CHANGED),
 )

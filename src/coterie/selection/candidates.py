@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # best on ATIS alone, which is one large class, and often the worst.
 ALGORITHMS = ("k-means", "Ward", "smoothed k-means", "smoothed Ward", "smoothed average", "graph k-means")
 AVERAGE_LINKAGE = "smoothed average"
+# How often vectors are averaged with their neighbours before average linkage, one clustering for each: its result
+# depends on it more than that of other algorithms.
+AVERAGE_SMOOTHING = (1, 2, 3)
 # Most eigenvectors in a spectral embedding, which bounds the time where there are many clusters.
 EIGENVECTORS = 60
 # Restarts of k-means: few, as several runs of it vote, and runs that differ correct each other.
@@ -46,7 +49,8 @@ class Clustering:
     labels:
         Cluster of each text; they run from 0 without gaps.
     view:
-        Which vectors are clustered: ``"semantic"``, or ``"joined"`` with lexical ones.
+        Which vectors are clustered: ``"semantic"``, or ``"joined"`` with lexical ones; ``"centred semantic"`` and
+        ``"centred joined"`` without their mean.
     sizes:
         How much cluster sizes are balanced: a kind of :data:`~coterie.selection.cluster_sizes.PENALTIES`.
     share:
@@ -102,8 +106,11 @@ def make_clusterings(
                 for each in _seeds_of_runs(seed, kmeans_runs)
             ]
         else:
-            rows = np.asarray(vectors, dtype=np.float64)
-            partitions = [cluster_by_linkage(rows, n_clusters, algorithm.lower(), graphs.device)]
+            tables = [graphs.smooth(steps) for steps in AVERAGE_SMOOTHING] if name == AVERAGE_LINKAGE else [vectors]
+            partitions = [
+                cluster_by_linkage(np.asarray(rows, dtype=np.float64), n_clusters, algorithm.lower(), graphs.device)
+                for rows in tables
+            ]
         for labels in map(renumber, partitions):
             refined = refine_assignment(graphs, labels, int(labels.max()) + 1, weights)
             found.append(Clustering(name, refined, view, share=1 / len(partitions)))

@@ -31,8 +31,8 @@ EQUAL_UNTIL = (0.10, 0.20)
 # and Ward's linkage make sizes too even. On the tuning sets average linkage is better by 4 to 15 points where the
 # evidence is above 0.24 (one exception: 3 points worse), and worse almost everywhere below 0.19.
 UNEVEN_FROM = (0.18, 0.24)
-# Weight of a clustering with uneven sizes beside one with free sizes: there are fewer of them.
-UNEVEN_WEIGHT = 4.0
+# Weight of an algorithm with uneven sizes beside one with free sizes: there is one of them and five others.
+UNEVEN_WEIGHT = 8.0
 # Share of the weight of clusterings with free sizes that remains where sizes are uneven.
 FREE_REMAINS = 0.2
 # Nearest semantic neighbours that the evidence counts: fewer than a small cluster has texts.

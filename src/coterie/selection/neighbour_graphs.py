@@ -133,13 +133,26 @@ class NeighbourGraphs:
     @cached_property
     def smoothed(self) -> NDArray[np.float64]:
         """The vectors, averaged several times with their neighbours in the combined graph."""
-        return smooth_vectors(self.units, self.combined, SMOOTHING_STEPS, self.device)
+        return self.smooth(SMOOTHING_STEPS)
+
+    def smooth(self, steps: int) -> NDArray[np.float64]:
+        """Return the vectors, averaged ``steps`` times with their neighbours in the combined graph."""
+        return smooth_vectors(self.units, self.combined, steps, self.device)
 
     @cached_property
     def points(self) -> NDArray[np.float64]:
         """Leading principal coordinates of the vectors, averaged once with their neighbours."""
-        smoothed = smooth_vectors(self.units, self.combined, LIGHT_SMOOTHING_STEPS, self.device)
+        smoothed = self.smooth(LIGHT_SMOOTHING_STEPS)
         return principal_coordinates(smoothed.astype(np.float32), DIMENSIONS)
+
+    def centre(self, n_clusters: int, seed: int) -> NeighbourGraphs:
+        """Return the graphs of the same texts after the mean vector is subtracted, scaled to length one again.
+
+        All vectors of an encoder share a direction, and cosines are large because of it; without it, neighbours and
+        clusters are partly others.
+        """
+        centred = self.units - self.units.mean(axis=0)
+        return build_graphs(centred, self.lexical, n_clusters, device=self.device, seed=seed)
 
     def subset(self, rows: NDArray[np.int64]) -> NeighbourGraphs:
         """Return the graphs of some of the texts, with neighbours among each other and the same lexical weight."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_TEXTS = 30_000
 # Runs of k-means with other seeds: one run may miss a cluster that most of them find. On the tuning sets the mean ACC
 # hardly depends on their number (benchmarks/results/start_parts.json).
-KMEANS_RUNS = 6
+KMEANS_RUNS = 2
 # Algorithms whose clusters tell how much equal sizes cost.
 SIZE_ESTIMATE_ALGORITHMS = ("k-means", "smoothed k-means", "graph k-means")
 # Algorithms whose clusters tell how well the views agree.
@@ -112,8 +112,8 @@ def choose_start(
 ) -> ChosenStart:
     """Cluster texts in many ways and return the partition that these candidates vote for.
 
-    Candidates are made by six algorithms, of the vectors and of those joined with lexical ones, with free, penalised
-    and equal sizes. How much each counts follows from how much equal sizes cost
+    Candidates are made by six algorithms, of the vectors and of those joined with lexical ones, as they are and
+    centred, with free, penalised and equal sizes. How much each counts follows from how much equal sizes cost
     (:mod:`coterie.selection.cluster_sizes`).
 
     Parameters
@@ -181,10 +181,8 @@ def choose_among(
     views = join_views(semantic, lexical_vectors, share, n_clusters, seed)
     for view in list(views)[1:]:
         free += make_clusterings(views[view], n_clusters, weights, seed, view=view, kmeans_runs=KMEANS_RUNS)
-    equal = [
-        balance_sizes(views[each.view], each, weights) for each in free if each.algorithm in SIZE_ESTIMATE_ALGORITHMS
-    ]
     estimated = [each for each in free if each.algorithm in SIZE_ESTIMATE_ALGORITHMS]
+    equal = [balance_sizes(views[each.view], each, weights) for each in estimated]
     uneven = [each.labels for each in free if each.size_kind == UNEVEN]
     estimate = estimate_sizes(
         [each.labels for each in estimated],
@@ -194,11 +192,14 @@ def choose_among(
         semantic.lexical_pairs,
     )
     sizes = replace(estimate, only=only_sizes)
-    others = balance_all(
-        [each for each in free if each.algorithm not in SIZE_ESTIMATE_ALGORITHMS], views, weights, sizes
-    )
     penalised = balance_all(estimated, views, weights, sizes, kinds=("penalised",))
-    found = combine([*free, *equal, *others, *penalised], sizes, n_clusters, weights, agreement)
+    others = [each for each in free if each.algorithm not in SIZE_ESTIMATE_ALGORITHMS]
+    centred = {f"centred {view}": graphs.centre(n_clusters, seed) for view, graphs in views.items()}
+    for view, graphs in centred.items():
+        others += make_clusterings(graphs, n_clusters, weights, seed, view=view, kmeans_runs=KMEANS_RUNS)
+    balanced = balance_all(others, {**views, **centred}, weights, sizes)
+    candidates = [*estimated, *equal, *penalised, *others, *balanced]
+    found = combine(candidates, sizes, n_clusters, weights, agreement)
     penalty = PENALTIES.get(only_sizes)
     if not penalty:
         return found

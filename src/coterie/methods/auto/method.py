@@ -59,8 +59,8 @@ class Coterie(ContrastiveMethod):
     of a text as further positives. Joined vectors have the cosines of both views in one. The share of the lexical view
     depends on how well the clusters of each view preserve the neighbours of the other; where they do not, it is 0.
 
-    *Start.* The semantic and the joined vectors are clustered by six algorithms, each with free, penalised and equal
-    sizes. The start is their consensus, by a vote of their clusters, and is the same for every seed. How much
+    *Start.* The semantic and the joined vectors, as they are and centred, are clustered by six algorithms, each with
+    free, penalised and equal sizes. The start is their consensus, by a vote of their clusters, and is the same for every seed. How much
     clusterings of each size count depends on how much modularity is lost when sizes are made equal: nothing is decided
     on a threshold (:mod:`coterie.selection`). If the clusters only separate languages, or if the two views disagree,
     nothing is trained, the start is returned, and a note gives the reason. If clusters of the texts are not more
