@@ -207,9 +207,18 @@ def test_unrelated_views_disagree(lexical: LexicalEnsemble) -> None:
     assert made.start.view_agreement is not None and made.start.view_agreement < SMALLEST_AGREEMENT
     assert made.start.lexical_share == made.trained_weight == 0
     assert made.lexical is made.first_lexical is None
-    assert {each.clustering.view for each in made.start.candidates} == {"semantic"}
+    assert {each.clustering.view for each in made.start.candidates} == {"semantic", "centred semantic"}
     made.finish_round(1, torch.from_numpy(unrelated), teacher)
     assert {each.view for each in made._trained} == {"semantic"} and made.lexical is None
+
+
+def test_a_single_clustering_does_not_outvote_training() -> None:
+    made, teacher = _begin(start="kmeans")
+    # Training that finds other clusters altogether.
+    others = VECTORS[np.random.default_rng(1).permutation(45)]
+    made.finish_round(1, torch.from_numpy(others), teacher)
+    assert not _same(made.start.labels, made.candidates[-1].labels)
+    assert _same(made.unite().labels, made.candidates[-1].labels)
 
 
 @pytest.mark.parametrize("agreement", [0.3, 0.8, 0.84, 1.0, None])

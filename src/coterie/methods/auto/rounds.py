@@ -268,9 +268,14 @@ class Rounds:
         return lexical_share(self.start.view_agreement) / LARGEST_SHARE
 
     def unite(self) -> Candidate:
-        """Return the consensus of the clusterings before training and after the last round."""
+        """Return the consensus of the clusterings before training and after the last round.
+
+        A single clustering before training has no vote: it would outvote all others, whatever training finds.
+        """
         sizes = self.start.sizes
         before = [each.clustering for each in self.start.candidates]
+        if len(before) == 1:
+            before = []
         weights = []
         for some, share in ((before, 1.0), (self._trained, self.trained_weight)):
             by_size = np.array(vote_weights(some, sizes))
