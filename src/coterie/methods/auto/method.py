@@ -60,11 +60,11 @@ class Coterie(ContrastiveMethod):
     depends on how well the clusters of each view preserve the neighbours of the other; where they do not, it is 0.
 
     *Start.* The semantic and the joined vectors, as they are and centred, are clustered by six algorithms, each with
-    free, penalised and equal sizes. The start is their consensus, by a vote of their clusters, and is the same for every seed. How much
-    clusterings of each size count depends on how much modularity is lost when sizes are made equal: nothing is decided
-    on a threshold (:mod:`coterie.selection`). If the clusters only separate languages, or if the two views disagree,
-    nothing is trained, the start is returned, and a note gives the reason. If clusters of the texts are not more
-    modular than clusters of random vectors, k-means of the pretrained encoder's vectors is returned.
+    free, penalised and equal sizes. The start is their consensus, by a vote of their clusters, and is the same for
+    every seed. How much clusterings of each size count depends on how much modularity is lost when sizes are made
+    equal: nothing is decided on a threshold (:mod:`coterie.selection`). If the clusters only separate languages, or if
+    the two views disagree, nothing is trained, the start is returned, and a note gives the reason. If clusters of the
+    texts are not more modular than clusters of random vectors, k-means of the pretrained encoder's vectors is returned.
 
     *Rounds.* The joined and the lexical neighbours of each text vote on its cluster. The lexical votes are weighted by
     their agreement with the others, and a text on which the two disagree gets less weight. Optimal transport turns the
