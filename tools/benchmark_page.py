@@ -227,13 +227,13 @@ def choosing_start() -> str:
     lines = [
         "## What is left on the table\n",
         "The start of the default method is the consensus of about a hundred candidates: two views, as they are and "
-        "centred, six algorithms, three kinds of sizes ([auto.md](methods/auto.md)). On the tuning sets, on which every "
-        f"number of it was chosen, its mean ACC is {mean('start'):.1f}; k-means of the frozen encoder has "
+        "centred, six algorithms, three kinds of sizes ([auto.md](methods/auto.md)). On the tuning sets, on which "
+        f"every number of it was chosen, its mean ACC is {mean('start'):.1f}; k-means of the frozen encoder has "
         f"{mean('kmeans'):.1f}, the best candidate of each set by labels (oracle) {mean('best'):.1f}. What is left is "
         "the difference to the oracle; below 0, the consensus is better than every candidate. The rank correlation is "
         "of the agreement of a candidate with the consensus and its ACC, over all candidates. Means of "
-        f"{len(seeds)} seeds; the number of classes is given. A fit makes its start with seed 0, whatever its own seed; "
-        "the other seeds here show how stable it is. [starts.json](../benchmarks/results/starts.json), "
+        f"{len(seeds)} seeds; the number of classes is given. A fit makes its start with seed 0, whatever its own "
+        "seed; the other seeds here show how stable it is. [starts.json](../benchmarks/results/starts.json), "
         "`benchmarks/starts.py`.\n",
         f"The start is below frozen k-means by more than 1.0 on {_these(below, len(tuning))}. With these seeds its "
         f"largest and smallest ACC differ by at most 1.0 on {sum(each <= 1 for each in spreads.values())} of the "
