@@ -95,7 +95,7 @@ def test_transform(fitted: ClusteringMethod) -> None:
 def test_predicting_changes_nothing_in_the_model(case: Case, fitted: ClusteringMethod, saved: Path) -> None:
     """As scikit-learn asks: the same model can answer from several threads, and saves alike before and after."""
     model = coterie.load(saved, device="cpu")
-    parts = {"encoder_", "words_", "sif_", "network_", "head_", "view_", "lexical_", "fitted_texts_"}
+    parts = {"encoder_", "words_", "sif_", "network_", "head_", "view_", "lexical_", "parts_", "fitted_texts_"}
     before = {name: deepcopy(value) for name, value in vars(model).items() if name not in parts}
     for call in (model.predict, model.predict_proba, model.assign, model.transform):
         call(UNSEEN)

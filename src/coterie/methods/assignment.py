@@ -128,7 +128,7 @@ class Assigner:
         for part, features in self._parts(learned.features):
             probabilities = None if learned.probabilities is None else learned.probabilities[part]
             own_labels = None if learned.labels is None else learned.labels[part]
-            if probabilities is not None:
+            if probabilities is not None and own_labels is None:
                 own_labels = probabilities.argmax(axis=1)
             distances = self._distances(texts[part], features, learned.noise)
             yield self._block(rows[part], features, distances, probabilities, own_labels)
@@ -202,6 +202,8 @@ class Assignment:
     ----------
     squared:
         Squared distance of each text to its cluster's centre.
+    likeliest:
+        The most probable cluster of each text.
     confidence:
         See ``ClusteringMethod.confidence_``.
     blank:
@@ -210,6 +212,7 @@ class Assignment:
 
     def __init__(self, n_texts: int, n_clusters: int) -> None:
         self.squared = np.empty(n_texts)
+        self.likeliest = np.empty(n_texts, dtype=np.int64)
         self.confidence = np.empty(n_texts)
         self.blank = np.empty(n_texts, dtype=bool)
         self._n_clusters = n_clusters
@@ -228,6 +231,7 @@ class Assignment:
         if block.own_labels is not None:
             self._own_labels[rows] = block.own_labels
         self.squared[rows] = distances[np.arange(len(labels)), labels]
+        self.likeliest[rows] = block.probabilities.argmax(axis=1)
         self.confidence[rows] = block.confidence(labels)
         self.blank[rows] = block.blank
         nearest = distances == distances.min(axis=1, keepdims=True)

@@ -45,12 +45,15 @@ def set_fitted_attributes(
         method._note(f"{k - n_used} of {k} clusters stayed empty")
     if learned.labels is not None:
         method.fitted_texts_ = FittedTexts.of(sample.corpus.distinct, labels[sample.drawn])
-        agreement = float(counts[labels == assignment.nearest(order)].sum() / counts.sum())
+        by_mean = learned.probabilities is None
+        predicted = assignment.nearest(order) if by_mean else np.argsort(order)[assignment.likeliest]
+        agreement = float(counts[labels == predicted].sum() / counts.sum())
         method.predict_agreement_ = agreement
         outcome = f"agrees on {agreement:.1%}" if agreement < 1 else "agrees on all of them"
+        nearest = "to the nearest cluster mean" if by_mean else "by the means of clusters and of their parts"
         method._note(
-            "predict assigns a new text to the nearest cluster mean; for the texts of this fit, which keep their "
-            f"cluster in any case, that {outcome}"
+            f"predict assigns a new text {nearest}; for the texts of this fit, which keep their cluster in any case, "
+            f"that {outcome}"
         )
 
 

@@ -35,6 +35,8 @@ def batch_independent_probabilities(
     """
     result = np.concatenate([head(features[i : i + BLOCK]) for i in range(0, len(features), BLOCK)])
     ties = near_ties(-np.log(np.maximum(result, 1e-300)), TIE)
+    if not len(ties):
+        return result
     alone = encode_one_by_one([texts[i] for i in ties])
     for row, vector in zip(ties, alone, strict=True):
         result[row] = head(vector[None])[0]

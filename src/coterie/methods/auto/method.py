@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,22 +19,24 @@ from coterie.clustering.partition import Partition
 from coterie.encoders.device import resolve_device
 from coterie.encoders.tokenization import TokenArrays
 from coterie.encoders.transformer import TransformerEncoder
-from coterie.methods.auto.notes import describe_result, describe_start
+from coterie.methods.array_groups import of_part, with_prefix
+from coterie.methods.auto.cluster_parts import ClusterParts
+from coterie.methods.auto.notes import describe_result, describe_start, find_disagreement
 from coterie.methods.auto.rounds import START_SEED, Round, Rounds, Teacher
 from coterie.methods.auto.targets import SIZES
 from coterie.methods.contrastive import ContrastiveMethod
+from coterie.methods.head_probabilities import batch_independent_probabilities
 from coterie.methods.lexical.ensemble import LexicalEnsemble
 from coterie.methods.lexical.view import TEXTS_AT_A_TIME
 from coterie.methods.results import Encoded, Learned
 from coterie.methods.trained import Clock, TrainingStart
 from coterie.selection.guard import Candidate
-from coterie.selection.joined_vectors import SMALLEST_AGREEMENT, join_vectors
+from coterie.selection.joined_vectors import join_vectors
 from coterie.selection.neighbour_graphs import LexicalGraph, build_graphs
 from coterie.selection.start_choice import ChosenStart
 from coterie.selection.structure import UNRELATED_SENTENCES, missing_structure
 from coterie.selection.training_verdict import TrainingVerdict, compare_candidates
 from coterie.text.corpus import Corpus
-from coterie.text.language_identification import find_language_split
 from coterie.training.config import TrainingConfig
 from coterie.training.objective import Objective, Stage
 
@@ -80,8 +83,9 @@ class Coterie(ContrastiveMethod):
     the word likelihood of the clusters clearly, by the pretrained encoder's neighbours, the start is returned, with the
     pretrained encoder unchanged.
 
-    Of more than 30,000 distinct texts, 30,000 are sampled for training and the others are assigned afterwards;
-    ``fit(sample=N)`` sets another number.
+    *New texts.* A new text gets the cluster whose mean, and the most similar of whose parts, are most similar to it.
+    The texts of the fit keep their clusters. Of more than 30,000 distinct texts, 30,000 are sampled for training and
+    the others are assigned like new ones; ``fit(sample=N)`` sets another number.
 
     Parameters
     ----------
@@ -121,14 +125,13 @@ class Coterie(ContrastiveMethod):
     initial_labels_:
         The start.
     candidates_:
-        The start, the partition after every round, and the consensus of before and after, with the criteria of the
-        guard.
+        The start, the partition after every round, and the consensus of before and after, with the guard's criteria.
     start_:
         The start, with all clusterings that it is the consensus of; ``None`` for a loaded model.
-    lexical_share_:
-        Share of the lexical view in the vectors, from 0 to 1.
-    lexical_:
-        The lexical view; ``None`` where its share is 0.
+    lexical_, lexical_share_:
+        The lexical view, and its share in the vectors, from 0 to 1; ``None`` where the share is 0.
+    parts_:
+        The means by which ``predict`` assigns new texts; ``None`` where k-means was returned, and cluster means decide.
     training_verdict_:
         Whether fine-tuning helped, judged without labels.
     kmeans_labels_, snapshots_, timings_:
@@ -147,6 +150,7 @@ class Coterie(ContrastiveMethod):
     start_: ChosenStart | None = field(default=None, init=False)
     lexical_share_: float = field(default=0.0, init=False)
     lexical_: LexicalEnsemble | None = field(default=None, init=False)
+    parts_: ClusterParts | None = field(default=None, init=False)
     usual_sample: ClassVar[int | None] = SAMPLE_SIZE
 
     start: str = "chosen"
@@ -189,7 +193,8 @@ class Coterie(ContrastiveMethod):
 
     def _first_clusters(self, frozen: Tensor, vectors: NDArray[np.float32], corpus: Corpus) -> NDArray[np.int64]:
         """Return the start, and set ``_reason`` to the reason why nothing is trained; it is empty without one."""
-        self._reason, self.candidates_ = "", ()
+        self._reason, self.candidates_, self.start_ = "", (), None
+        self.lexical_, self.lexical_share_ = None, 0.0
         self._rounds: Rounds | None = None
         checked = self.guard and self.rounds > 0
         if len(vectors) <= self.n_clusters + 1:
@@ -200,28 +205,20 @@ class Coterie(ContrastiveMethod):
         if self._reason:
             # The plain answer: neighbours and words that follow no structure would only mislead.
             return kmeans(frozen, self.n_clusters, weights=corpus.counts, seed=START_SEED).labels
-        device = frozen.device
-        lexical = LexicalGraph.build(corpus.distinct, device) if self.words else None
+        device, texts, counts = frozen.device, corpus.distinct, corpus.counts
+        lexical = LexicalGraph.build(texts, device) if self.words else None
         graphs = build_graphs(vectors, lexical, self.n_clusters, device=device, seed=START_SEED)
         by_words = None
         if lexical is not None and self.start == "chosen":
-            by_words = LexicalEnsemble.fit(
-                corpus.distinct, corpus.counts, graphs.nearest_rows, seed=START_SEED, device=device
-            )
+            by_words = LexicalEnsemble.fit(texts, counts, graphs.nearest_rows, seed=START_SEED, device=device)
         self._rounds = Rounds(corpus, graphs, self, by_words)
         self.start_ = self._rounds.start
         self.lexical_, self.lexical_share_ = self._rounds.lexical, self.start_.lexical_share
-        labels = self.start_.labels
         if not self.rounds:
             self._reason = "no rounds of training were asked for"
-        elif checked and (languages := find_language_split(corpus.distinct, labels)):
-            self._reason = f"the clusters are languages ({', '.join(languages)}), not subjects"
-        elif checked and not self._rounds.trained_weight:
-            self._reason = (
-                f"clusters by meaning and by words disagree ({self.start_.view_agreement:.2f} on a scale from 0 to 1; "
-                f"{SMALLEST_AGREEMENT} is needed), so training would learn mistakes"
-            )
-        return labels
+        elif checked:
+            self._reason = find_disagreement(texts, self.start_, self._rounds.trained_weight)
+        return self.start_.labels
 
     def _stages(self, start: TrainingStart) -> list[Stage]:
         rounds = self._rounds
@@ -272,9 +269,14 @@ class Coterie(ContrastiveMethod):
         kmeans_labels: NDArray[np.int64] | None = None,
     ) -> Learned:
         """Return a partition with the joined vectors and their means."""
-        features = self._join(vectors, start.corpus.distinct)
+        texts = start.corpus.distinct
+        features = self._join(vectors, texts)
         centers = centroids(features, labels, self.n_clusters, start.counts).astype(np.float32)
-        return Learned(features, centers, labels, initial_labels=start.labels, kmeans_labels=kmeans_labels)
+        self.parts_ = None
+        if self.start_ is not None:
+            self.parts_ = ClusterParts.fit(features, labels, self.n_clusters, start.counts, START_SEED)
+        probabilities = self._head_probabilities(texts, features)
+        return Learned(features, centers, labels, probabilities, start.labels, kmeans_labels=kmeans_labels)
 
     def _join(
         self, vectors: NDArray[np.float32], texts: Sequence[str], at_a_time: int = TEXTS_AT_A_TIME
@@ -294,9 +296,26 @@ class Coterie(ContrastiveMethod):
     def _encode_one_by_one(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._join(super()._encode_one_by_one(texts), texts, at_a_time=1)
 
+    def _head_probabilities(self, texts: Sequence[str], features: Any) -> NDArray[np.float64] | None:
+        if self.parts_ is None:
+            return None
+        head = partial(self.parts_.probabilities, temperature=self.head_temperature)
+        return batch_independent_probabilities(head, texts, features, self._encode_one_by_one)
+
+    def _quick_dtype(self, n_texts: int) -> torch.dtype:
+        return torch.float32  # a small error of a vector may change the nearest part
+
+    def _reorder_head(self, order: NDArray[np.int64]) -> None:
+        if self.parts_ is not None:
+            self.parts_ = self.parts_.reorder(order)
+
     def _state(self) -> dict[str, NDArray[Any]]:
-        own = {} if self.lexical_ is None else self.lexical_.state()
-        return {**super()._state(), **{f"lexical.{name}": array for name, array in own.items()}}
+        found = super()._state()
+        if self.lexical_ is not None:
+            found |= with_prefix("lexical", self.lexical_.state())
+        if self.parts_ is not None:
+            found |= with_prefix("parts", self.parts_.state())
+        return found
 
     def _save_parts(self, folder: Path) -> dict[str, Any]:
         return {**super()._save_parts(folder), "lexical_share": self.lexical_share_}
@@ -305,10 +324,11 @@ class Coterie(ContrastiveMethod):
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
         super()._restore_parts(folder, state, extra, device)
-        # Folders of earlier versions have no lexical view.
+        # Folders of earlier versions have no lexical view and no parts.
         self.lexical_share_ = float(extra.get("lexical_share", 0.0))
-        own = {name.removeprefix("lexical."): array for name, array in state.items() if name.startswith("lexical.")}
-        self.lexical_ = LexicalEnsemble.restore(own, resolve_device(device)) if own else None
+        lexical, parts = of_part("lexical", state), of_part("parts", state)
+        self.lexical_ = LexicalEnsemble.restore(lexical, resolve_device(device)) if lexical else None
+        self.parts_ = ClusterParts.restore(parts) if parts else None
 
     def _select(self, start: Candidate, trained: Candidate, united: Candidate) -> Candidate:
         """Select the partition to return, and judge whether training helped."""

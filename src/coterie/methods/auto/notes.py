@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from coterie.selection.joined_vectors import SMALLEST_AGREEMENT
+from coterie.text.language_identification import find_language_split
 
 if TYPE_CHECKING:
     from coterie.methods.auto.method import Coterie
@@ -25,6 +29,26 @@ def describe_start(start: ChosenStart, settings: Coterie) -> str:
     sizes = "equal" if equal == 1 else "uneven" if equal == 0 else "slightly uneven"
     tail = f"; cluster sizes look {sizes}" if settings.sizes == "found" else ""
     return f"the start is the consensus of {voters} clusterings; {words}{tail}"
+
+
+def find_disagreement(texts: Sequence[str], start: ChosenStart, trained_weight: float) -> str:
+    """Return why the start should not be trained on: it separates languages, or the views disagree; else ``""``.
+
+    Parameters
+    ----------
+    texts:
+        The distinct texts.
+    trained_weight:
+        Weight that clusterings after training would have; 0 where the views disagree.
+    """
+    if languages := find_language_split(texts, start.labels):
+        return f"the clusters are languages ({', '.join(languages)}), not subjects"
+    if trained_weight:
+        return ""
+    return (
+        f"clusters by meaning and by words disagree ({start.view_agreement:.2f} on a scale from 0 to 1; "
+        f"{SMALLEST_AGREEMENT} is needed), so training would learn mistakes"
+    )
 
 
 def describe_result(trained: bool, agreement: float | None) -> str:

@@ -19,6 +19,7 @@ from coterie.clustering.kmeans import kmeans, unit_rows
 from coterie.clustering.partition import Partition
 from coterie.encoders.device import resolve_device
 from coterie.losses.kl_divergence import kl_divergence
+from coterie.methods.array_groups import of_part, with_prefix
 from coterie.methods.baselines.features import FeatureMethod
 from coterie.methods.baselines.stacked import StackedAutoEncoder, parse_layers, pretrain
 from coterie.methods.results import Encoded, Learned, blank_rows
@@ -163,13 +164,13 @@ class NetworkMethod(FeatureMethod):
         return {**super().provenance(), "device": str(next(self.network_.parameters()).device)}
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return super()._state() | {f"network.{name}": array for name, array in self.network_.arrays().items()}
+        return super()._state() | with_prefix("network", self.network_.arrays())
 
     def _restore_parts(
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
         super()._restore_parts(folder, state, extra, device)
-        own = {name.removeprefix("network."): array for name, array in state.items() if name.startswith("network.")}
+        own = of_part("network", state)
         self.network_ = StackedAutoEncoder.from_arrays(own).to(resolve_device(device))
 
 

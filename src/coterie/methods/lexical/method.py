@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.checks import check_number, check_whole
 from coterie.encoders.device import resolve_device
+from coterie.methods.array_groups import of_part, with_prefix
 from coterie.methods.baselines.partition import PartitionMixin
 from coterie.methods.lexical.network import LexicalConfig
 from coterie.methods.lexical.view import MAX_WORDS, LexicalView
@@ -184,10 +185,10 @@ class LexicalClusters(PartitionMixin):
         return {**super().provenance(), "device": str(self.view_.device)}
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {f"view.{name}": array for name, array in self.view_.state().items()}
+        return with_prefix("view", self.view_.state())
 
     def _restore_parts(
         self, folder: Path, state: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], device: str
     ) -> None:
-        own = {name.removeprefix("view."): array for name, array in state.items() if name.startswith("view.")}
+        own = of_part("view", state)
         self.view_ = LexicalView.restore(own, resolve_device(device))
