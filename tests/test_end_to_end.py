@@ -112,5 +112,6 @@ def test_the_sample_shows_its_topics_and_its_languages() -> None:
     shown = {topics.most_common(1)[0][0] for topics in holds}
     # Another processor rounds otherwise, and one of the twelve can be lost to it.
     assert len(shown - {""}) >= 11, f"no cluster of their own: {set(sample.labels) - shown}"
+    # Of their own each, or in one cluster that says so.
     languages = [summary.language for summary in describe_clusters(sample.texts, labels)]
-    assert sorted(filter(None, languages)) == ["german", "spanish"]
+    assert sorted(", ".join(filter(None, languages)).split(", ")) == ["german", "spanish"]

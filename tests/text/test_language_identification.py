@@ -152,6 +152,15 @@ def test_a_cluster_in_another_language_than_most_texts_is_told() -> None:
     assert identify_cluster_languages(texts, [rows[:10], rows[60:80]]) == ["english", None]
 
 
+def test_two_other_languages_in_one_cluster_are_both_named() -> None:
+    texts = [*TEXTS["english"][0][:60], *TEXTS["german"][0][:20], *TEXTS["spanish"][0][:10]]
+    usual, others = np.arange(60), np.arange(60, 90)
+    assert identify_cluster_languages(texts, [usual, others]) == [None, "german, spanish"]
+    # Two Spanish texts among twenty German ones are not worth a word; nor are fewer others than usual ones.
+    assert identify_cluster_languages(texts, [usual, others[:22]]) == [None, "german"]
+    assert identify_cluster_languages(texts, [usual, np.concatenate([usual[:35], others])]) == [None, None]
+
+
 def test_a_mixed_cluster_has_no_language_of_its_own() -> None:
     texts = [*TEXTS["english"][0][:60], *TEXTS["german"][0][:20]]
     mixed = np.r_[0:20, 60:79]

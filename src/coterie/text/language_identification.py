@@ -16,6 +16,8 @@ WORD = re.compile(r"[^\W\d_]+")
 LEAST_EXPLAINED_SHARE = 0.5
 # Smallest share of the texts in a language that counts: below it, most texts match a single function word by chance.
 LEAST_SHARE = 0.05
+# Smallest share of a cluster's texts in a language that is named, where most are in other languages than the run's.
+LEAST_NAMED = 0.2
 # Most texts per cluster whose language is identified: enough for a majority, and fast for large clusters.
 TEXTS_PER_CLUSTER = 200
 
@@ -59,8 +61,9 @@ def find_language_split(texts: Sequence[str], labels: NDArray[np.int64]) -> tupl
 def identify_cluster_languages(texts: Sequence[str], members: Sequence[NDArray[np.int64]]) -> list[str | None]:
     """Return the language of each cluster (its rows of ``texts``) if it differs from that of the run; else ``None``.
 
-    It differs if most of the cluster's texts are in a language that is not the most frequent one of the run. In a large
-    cluster, the language of ``TEXTS_PER_CLUSTER`` texts, evenly spaced over its rows, is identified.
+    It differs if most of the cluster's texts are in languages that are not the most frequent one of the run; several
+    are joined by commas, the most frequent first. In a large cluster, the language of ``TEXTS_PER_CLUSTER`` texts,
+    evenly spaced over its rows, is identified.
 
     Examples
     --------
@@ -68,14 +71,21 @@ def identify_cluster_languages(texts: Sequence[str], members: Sequence[NDArray[n
     >>> identify_cluster_languages(texts, [np.array([0, 1]), np.array([2, 3])])
     [None, 'german']
     """
-    found: list[str | None] = []
+    found: list[tuple[Counter[str], int]] = []
     texts_per_language: dict[str, float] = {}
     for rows in members:
         some = rows[np.linspace(0, len(rows) - 1, min(len(rows), TEXTS_PER_CLUSTER)).astype(np.int64)]
         counts = Counter(filter(None, identify_languages([texts[row] for row in some])))
-        language, count = counts.most_common(1)[0] if counts else (None, 0)
-        found.append(language if 2 * count > len(some) else None)
+        found.append((counts, len(some)))
         for each, times in counts.items():
             texts_per_language[each] = texts_per_language.get(each, 0.0) + times * len(rows) / len(some)
     most_frequent = max(texts_per_language, key=texts_per_language.__getitem__, default=None)
-    return [None if language == most_frequent else language for language in found]
+    return [_others_than(most_frequent, counts, size) for counts, size in found]
+
+
+def _others_than(most_frequent: str | None, counts: Counter[str], size: int) -> str | None:
+    """Return the languages of a cluster of ``size`` texts if most are in others than the most frequent of the run."""
+    others = [(name, count) for name, count in counts.most_common() if name != most_frequent]
+    if 2 * sum(count for _, count in others) <= size:
+        return None
+    return ", ".join(name for name, count in others if count >= LEAST_NAMED * size) or None
