@@ -238,9 +238,9 @@ def choosing_start() -> str:
         f"The start is below frozen k-means by more than 1.0 on {_these(below, len(tuning))}. With these seeds its "
         f"largest and smallest ACC differ by at most 1.0 on {sum(each <= 1 for each in spreads.values())} of the "
         f"{len(tuning)} sets, by more than 3.0 on {_these(unstable, len(tuning))}."
-        f" Training, with seed 0, was tried on {len(gained)} of {len(trained)} sets and changed ACC by "
-        f"{np.mean(gained):+.1f} on average, from {min(gained):+.1f} to {max(gained):+.1f}; on the others the views "
-        "disagree. [auto_trials.json](../benchmarks/results/auto_trials.json), `benchmarks/auto_trials.py`.\n",
+        f" Whole fits with seed 0 were made on {len(trained)} of the sets. Training changed ACC by "
+        f"{np.mean(gained):+.1f} on average, from {min(gained):+.1f} to {max(gained):+.1f}, where the views agreed "
+        f"({len(gained)} sets). [auto_trials.json](../benchmarks/results/auto_trials.json), `benchmarks/auto_trials.py`.\n",
         "| tuning set | classes | frozen k-means | start | by seed | best candidate | left | rank correlation | "
         "lexical share | after training |",
         "|---|---|---|---|---|---|---|---|---|---|",
