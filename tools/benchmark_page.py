@@ -240,7 +240,8 @@ def choosing_start() -> str:
         f"{len(tuning)} sets, by more than 3.0 on {_these(unstable, len(tuning))}."
         f" Whole fits with seed 0 were made on {len(trained)} of the sets. Training changed ACC by "
         f"{np.mean(gained):+.1f} on average, from {min(gained):+.1f} to {max(gained):+.1f}, where the views agreed "
-        f"({len(gained)} sets). [auto_trials.json](../benchmarks/results/auto_trials.json), `benchmarks/auto_trials.py`.\n",
+        f"({len(gained)} sets). [auto_trials.json](../benchmarks/results/auto_trials.json), "
+        "`benchmarks/auto_trials.py`.\n",
         "| tuning set | classes | frozen k-means | start | by seed | best candidate | left | rank correlation | "
         "lexical share | after training |",
         "|---|---|---|---|---|---|---|---|---|---|",
