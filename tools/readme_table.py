@@ -174,8 +174,7 @@ def choices() -> str:
         [
             *lines,
             "",
-            OUTDATED,
-            "",
+            *([OUTDATED, ""] if any("†" in line for line in lines) else []),
             f"Mean accuracy in percent. Even classes: {titles[0]}. Uneven: {titles[1]}. Seconds are the median of fits "
             "on one GPU (NVIDIA H200) or on a CPU, on machines that ran up to 15 fits at once: read them as orders of "
             f"magnitude. The right number of clusters was given. `-k auto` is off by a factor of {factor:.1f} on these "
@@ -200,7 +199,7 @@ def papers() -> str:
             spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values):.1f}{spread}")
         lines.append(f"| {title(row)} | {seeds(row)} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", OUTDATED])
+    return "\n".join([*lines, "", OUTDATED] if any("†" in line for line in lines) else lines)
 
 
 def stackoverflow() -> str:

@@ -18,7 +18,7 @@ WITHOUT: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("auto-one-round", "Coterie with one round", {"rounds": 1}),
     ("auto-no-guard", "Coterie without the guard", {"guard": False}),
 )
-# Runs before let k-means as the start outvote all clusterings after training.
+# Up to the day before, k-means as the start outvoted all clusterings after training: these runs count as outdated.
 KMEANS_CHANGED = "2026-11-21"
 PARTS = tuple(
     Row(name, title, "auto", settings, changed=KMEANS_CHANGED if "start" in settings else DEFAULT_CHANGED)

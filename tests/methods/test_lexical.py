@@ -217,11 +217,11 @@ def test_recorded_steps_train_as_plain_ones_do(monkeypatch: pytest.MonkeyPatch) 
 
     recorded = fit(kept)
     assert len(kept.steps) == 30
-    monkeypatch.setattr(VectorTrainer, "_taker", lambda self, loss, optimizer, _: _TAKER(self, loss, optimizer, None))
+    monkeypatch.setattr(VectorTrainer, "_step_function", lambda *args: _STEP_FUNCTION(*args[:3], None))
     np.testing.assert_allclose(recorded, fit(History()), atol=1e-3)
 
 
-_TAKER = VectorTrainer._taker
+_STEP_FUNCTION = VectorTrainer._step_function
 
 
 def _pairs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from coterie.api.run import Run
 SAMPLE = "support"
 # A third of the default, and one round: a first look should not take long.
 DEMO_EPOCHS = 3
-# The twelve topics and a few more, as the README advises: an encoder for English keeps German and Spanish apart.
+# The twelve topics and a few more, as the README advises: an encoder for English separates other languages.
 DEMO_CLUSTERS = 15
 
 

@@ -20,7 +20,7 @@ COMMON: Mapping[str, Any] = MappingProxyType(
 SEEDS = tuple(range(5))
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 TFIDF_2000: Mapping[str, Any] = MappingProxyType({"max_features": 2000, "stop_words": "english"})
-# Since when the default method, and its start, are those of today.
+# First day of runs of the default method, and of its start, as they are now.
 DEFAULT_CHANGED = "2026-11-20"
 VASCL: Mapping[str, Any] = MappingProxyType({"encoder": "aws-ai/vascl-roberta-large"})
 

@@ -33,8 +33,7 @@ def demo(
     scores = coterie.evaluate(topics, run.labels.tolist())
     typer.echo(
         f"Against the sample's own 12 topics, which were not used: accuracy {100 * scores.accuracy:.0f} %, "
-        f"NMI {100 * scores.nmi:.0f} % ({DEMO_CLUSTERS} clusters: an encoder for English keeps German and Spanish "
-        "apart)."
+        f"NMI {100 * scores.nmi:.0f} % ({DEMO_CLUSTERS} clusters: an encoder for English separates other languages)."
     )
     typer.echo(
         f"Open {output / REPORT_FILE} in a browser: a map of the messages, the clusters, and what training changed."

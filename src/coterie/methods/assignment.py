@@ -202,7 +202,7 @@ class Assignment:
     ----------
     squared:
         Squared distance of each text to its cluster's centre.
-    likeliest:
+    most_probable:
         The most probable cluster of each text.
     confidence:
         See ``ClusteringMethod.confidence_``.
@@ -212,7 +212,7 @@ class Assignment:
 
     def __init__(self, n_texts: int, n_clusters: int) -> None:
         self.squared = np.empty(n_texts)
-        self.likeliest = np.empty(n_texts, dtype=np.int64)
+        self.most_probable = np.empty(n_texts, dtype=np.int64)
         self.confidence = np.empty(n_texts)
         self.blank = np.empty(n_texts, dtype=bool)
         self._n_clusters = n_clusters
@@ -231,7 +231,7 @@ class Assignment:
         if block.own_labels is not None:
             self._own_labels[rows] = block.own_labels
         self.squared[rows] = distances[np.arange(len(labels)), labels]
-        self.likeliest[rows] = block.probabilities.argmax(axis=1)
+        self.most_probable[rows] = block.probabilities.argmax(axis=1)
         self.confidence[rows] = block.confidence(labels)
         self.blank[rows] = block.blank
         nearest = distances == distances.min(axis=1, keepdims=True)

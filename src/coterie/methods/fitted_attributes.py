@@ -46,7 +46,7 @@ def set_fitted_attributes(
     if learned.labels is not None:
         method.fitted_texts_ = FittedTexts.of(sample.corpus.distinct, labels[sample.drawn])
         by_mean = learned.probabilities is None
-        predicted = assignment.nearest(order) if by_mean else np.argsort(order)[assignment.likeliest]
+        predicted = assignment.nearest(order) if by_mean else np.argsort(order)[assignment.most_probable]
         agreement = float(counts[labels == predicted].sum() / counts.sum())
         method.predict_agreement_ = agreement
         outcome = f"agrees on {agreement:.1%}" if agreement < 1 else "agrees on all of them"

@@ -169,7 +169,7 @@ def choose_among(
     lexical_vectors: NDArray[np.float32] | None = None,
     only_sizes: str = "",
 ) -> ChosenStart:
-    """Make the candidates on these graphs, and on those of joined vectors, and combine them.
+    """Make the candidates on these graphs, on those of joined vectors, and on both centred, and combine them.
 
     ``only_sizes`` is the one kind of sizes that counts; empty for all of them.
     """

@@ -54,7 +54,7 @@ class VectorTrainer:
         check: Callable[[], float | None] | None = None,
         tolerance: float = 0.0,
         after: Callable[[Tensor], None] | None = None,
-        recorded_with: Sequence[torch.Generator] | None = None,
+        generators: Sequence[torch.Generator] | None = None,
     ) -> None:
         """Train for at most ``steps`` steps; Ctrl-C ends this stage and all later ones, with the network so far.
 
@@ -68,16 +68,17 @@ class VectorTrainer:
             stage.
         after:
             Called with the rows of a batch after its step.
-        recorded_with:
-            The generators that ``loss`` draws from, if a step can be recorded on a CUDA device: ``loss`` then has the
-            same shapes for every batch of one size, and never waits for the device.
+        generators:
+            The random generators that ``loss`` uses. With them, steps are recorded on a CUDA device
+            (:mod:`coterie.training.recording`): ``loss`` must have the same shapes for every batch of one size, and
+            must not wait for the device. ``None``: steps are not recorded.
         """
         if self.history.interrupted:
             return
         reason = "interrupted"
         try:
-            take = self._taker(loss, optimizer, recorded_with)
-            reason = self._steps(stage, take, steps, check_every, check, tolerance, after)
+            take_step = self._step_function(loss, optimizer, generators)
+            reason = self._steps(stage, take_step, steps, check_every, check, tolerance, after)
         except KeyboardInterrupt:
             pass  # keep the model so far
         finally:
@@ -88,7 +89,7 @@ class VectorTrainer:
     def _steps(
         self,
         stage: str,
-        take: Callable[[Tensor], Terms],
+        take_step: Callable[[Tensor], Terms],
         steps: int,
         check_every: int | None,
         check: Callable[[], float | None] | None,
@@ -106,20 +107,20 @@ class VectorTrainer:
                     if change < tolerance:
                         return "converged"
             rows = next(batches)
-            names, values = take(rows)
+            names, values = take_step(rows)
             if after is not None:
                 after(rows)
             self._step += 1
             self._terms.add(stage, self._epoch, self._step, dict(zip(names, values.unbind(), strict=True)))
         return "cap"
 
-    def _taker(
+    def _step_function(
         self,
         loss: Callable[[Tensor], LossTerms],
         optimizer: torch.optim.Optimizer,
-        recorded_with: Sequence[torch.Generator] | None,
+        generators: Sequence[torch.Generator] | None,
     ) -> Callable[[Tensor], Terms]:
-        """Return the function that takes the step of a batch."""
+        """Return the function that takes a training step on the rows of a batch."""
 
         def step(rows: Tensor, _: int = 0) -> Terms:
             optimizer.zero_grad(set_to_none=True)
@@ -128,9 +129,9 @@ class VectorTrainer:
             optimizer.step()
             return tuple(terms.named), torch.stack([value.detach() for value in terms.named.values()])
 
-        if recorded_with is None or self._device.type != "cuda":
+        if generators is None or self._device.type != "cuda":
             return step
-        recorder = StepRecorder(step, optimizer, self._device, recorded_with)
+        recorder = StepRecorder(step, optimizer, self._device, generators)
         return lambda rows: recorder.take(rows, len(rows))
 
     def _batches(self) -> Iterator[Tensor]:

@@ -288,6 +288,6 @@ def _train(
     steps_per_epoch = -(-len(rows) // config.batch_size)
     steps = min(max(config.min_steps, config.epochs * steps_per_epoch), config.max_steps)
     trainer = VectorTrainer(len(rows), config.batch_size, device, seed, history)
-    # Batches of sparse rows differ in shape.
-    recorded_with = [generator] if isinstance(rows, DenseRows) else None
-    trainer.run("lexical", loss, optimizer, steps, recorded_with=recorded_with)
+    # Batches of sparse rows differ in shape and cannot be recorded.
+    generators = [generator] if isinstance(rows, DenseRows) else None
+    trainer.run("lexical", loss, optimizer, steps, generators=generators)
