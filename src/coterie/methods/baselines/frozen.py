@@ -33,7 +33,7 @@ class FrozenEncoder(PartitionMixin, FrozenVectorsMethod):
     clusterer:
         ``"kmeans"``, ``"spherical"``, ``"ward"``, ``"average"``, ``"umap"`` (k-means in five dimensions made by UMAP:
         ``pip install 'coterie[umap]'``) or ``"chosen"``: the consensus of many clusterings, by k-means and linkage, of
-        the vectors unchanged and smoothed over their neighbours, with free and equal cluster sizes
+        the vectors as they are and centred, plain and smoothed over their neighbours, with several kinds of sizes
         (:func:`coterie.selection.choose_start`). After the last four, ``predict`` assigns to the nearest mean.
     encoder, pooling, normalize, max_length, device:
         The pretrained encoder: see :class:`~coterie.methods.encoder_method.EncoderMethod`.
